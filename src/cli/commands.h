@@ -1,0 +1,16 @@
+// The subcommands of `refrain`, one file each. They take the arguments after their name and return
+// the exit code.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace refrain::cli {
+
+int train_command(const std::vector<std::string>& arguments);
+int bench_command(const std::vector<std::string>& arguments);
+int labels_command(const std::vector<std::string>& arguments);
+int ledger_command(const std::vector<std::string>& arguments);
+int models_command(const std::vector<std::string>& arguments);
+
+}  // namespace refrain::cli

@@ -1,0 +1,17 @@
+// `refrain`: everything that needs no LibTorch. Starts in milliseconds; hands training over to
+// `refrain-engine`.
+#include "cli/commands.h"
+#include "cli/spine.h"
+
+int main(int argc, char** argv) {
+  using namespace refrain::cli;
+  constexpr Subcommand kSubcommands[] = {
+      {"train", "train a model under a recompute setting", train_command},
+      {"bench", "run recompute settings in alternation and compare them", bench_command},
+      {"ledger", "print what a training step holds, to the byte, without running it",
+       ledger_command},
+      {"labels", "print what each recompute label frees and repeats", labels_command},
+      {"models", "list the models known by name", models_command},
+  };
+  return run_spine("refrain", kSubcommands, argc, argv);
+}

@@ -1,0 +1,275 @@
+#include "cli/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "cli/command_line.h"
+#include "config/model_config.h"
+#include "config/recompute_setting.h"
+#include "config/run_shape.h"
+
+namespace refrain::cli {
+namespace {
+
+using config::AttentionBackend;
+using config::Precision;
+using config::ReplayPolicy;
+
+constexpr int64_t kDefaultSeq = 256;
+constexpr std::string_view kDefaultSweep =
+    "none;selective:pointwise;selective:layernorm;selective:core_attn;selective:mlp;"
+    "selective:core_attn,layernorm,mlp;full:uniform:1;full:uniform:2;full:block:2";
+
+const std::vector<AttentionBackend> kAttentions = {AttentionBackend::kFused,
+                                                   AttentionBackend::kUnfused};
+const std::vector<ReplayPolicy> kReplays = {ReplayPolicy::kDemand, ReplayPolicy::kRegion};
+const std::vector<Precision> kPrecisions = {Precision::kF32, Precision::kBf16};
+
+constexpr CommandText kTrain = {
+    "refrain train", "Trains a model under a recompute setting.",
+    "  refrain train --model llama-15m --steps 20\n"
+    "  refrain train --model llama-60m --recompute selective:mlp --data my_text/ --save run1\n"
+    "  refrain train --resume run1 --save run1 --steps 40 --recompute full:uniform:1\n"
+    "  refrain train recompute_granularity=selective recompute_modules=[core_attn,layernorm]\n"
+    "  refrain train --recompute-granularity full --recompute-method uniform "
+    "--recompute-num-layers 4\n"};
+constexpr CommandText kBench = {
+    "refrain bench", "Runs recompute settings in alternation and compares them.",
+    "  refrain bench --model llama-15m\n"
+    "  refrain bench --model bench-s --seq 512 --settings 'none;selective:mlp;full:uniform:1'\n"
+    "  refrain bench --replay both --attention both --steps 15 --json\n"};
+constexpr CommandText kLedger = {
+    "refrain ledger", "Prints what a training step holds, to the byte, without running it.",
+    "  refrain ledger --model llama3-70b --seq 4096 --micro-batch 1 --dtype bf16\n"
+    "  refrain ledger --model llama-15m --recompute selective:pointwise --json\n"
+    "  refrain ledger --model path/to/config.json --recompute full:block:8 --csv > steps.csv\n"};
+
+/// What train, bench and ledger share, as typed.
+struct TypedWorkload {
+  std::string model = "llama-15m";
+  std::optional<int64_t> seq, global_batch;
+  config::RunShape shape;
+};
+
+TypedWorkload default_workload() {
+  TypedWorkload typed;
+  typed.shape.micro_batch = 4;
+  typed.shape.threads = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, 1024);
+  return typed;
+}
+
+void declare_workload(CommandLine& line, TypedWorkload& typed) {
+  line.group("Model and shape");
+  line.add({"--model", "M", "a name that `refrain models` lists, or a config.json"}, typed.model);
+  line.add({"--seq", "N", "tokens of a sequence [256, or the model's positions if fewer]"},
+           typed.seq);
+  line.add({"--micro-batch", "N", "sequences that run at once"}, typed.shape.micro_batch);
+  line.add({"--global-batch", "N", "sequences of a step [as --micro-batch]"}, typed.global_batch);
+  line.add_choice({"--dtype", "f32|bf16", "of activations and weights"}, typed.shape.precision,
+                  kPrecisions);
+  line.add({"--dropout", "P", "on embeddings, attention and residuals"}, typed.shape.dropout);
+  line.add({"--clip-grad", "NORM", "clips the global gradient norm; 0: no clipping"},
+           typed.shape.clip_grad);
+  line.add({"--threads", "N", "workers of the kernels"}, typed.shape.threads);
+}
+
+/// Ours and Megatron's spellings, as typed.
+struct TypedRecompute {
+  std::optional<std::string> setting;
+  config::MegatronRecompute megatron;
+};
+
+void declare_recompute(CommandLine& line, TypedRecompute& typed) {
+  line.group("Recompute");
+  line.add({"--recompute", "SETTING",
+            "none | full:uniform:K | full:block:K | selective:label,label [none]"},
+           typed.setting);
+  line.group("Recompute, as Megatron spells it; also knob=value");
+  line.add_knob({"--recompute-granularity", "G", "full | selective"}, typed.megatron.granularity);
+  line.add_list_knob({"--recompute-modules", "LABELS", "for selective [core_attn]"},
+                     typed.megatron.modules);
+  line.add_knob({"--recompute-method", "M", "for full: uniform | block"}, typed.megatron.method);
+  line.add_knob({"--recompute-num-layers", "K", "for full, 1 or more"}, typed.megatron.num_layers);
+}
+
+/// What train and ledger take one of, and bench may take both of.
+void declare_setting(CommandLine& line, TypedWorkload& workload, TypedRecompute& recompute,
+                     ReplayPolicy& replay) {
+  line.add_choice({"--attention", "fused|unfused", "back end of attention"},
+                  workload.shape.attention, kAttentions);
+  declare_recompute(line, recompute);
+  line.group("Recompute");
+  line.add_choice({"--replay", "demand|region", "what backward asks for, or whole regions"}, replay,
+                  kReplays);
+}
+
+void declare_data(CommandLine& line, config::DataOptions& data) {
+  line.group("Data");
+  line.add({"--data", "PATH", "a file or a folder of text [headers of the installed LibTorch]"},
+           data.path);
+  line.add({"--seed", "N", "of weights, order of the data, dropout"}, data.seed);
+}
+
+void append(Findings& findings, Findings more) {
+  std::move(more.begin(), more.end(), std::back_inserter(findings));
+}
+
+/// The value, its findings moved over; a default-made one where there is none.
+template <class T>
+T take(Checked<T> checked, Findings& findings) {
+  append(findings, std::move(checked.findings));
+  return checked.value ? *std::move(checked.value) : T();
+}
+
+/// Sets the model and the shape; false where the model could not be found.
+bool settle_workload(const TypedWorkload& typed, config::ModelConfig& model,
+                     config::RunShape& shape, Findings& findings) {
+  Checked<config::ModelConfig> found = config::find_model(typed.model);
+  const bool is_found = found.value.has_value();
+  model = take(std::move(found), findings);
+  shape = typed.shape;
+  shape.seq =
+      typed.seq.value_or(is_found ? std::min(kDefaultSeq, model.max_positions) : kDefaultSeq);
+  const int64_t global_batch = typed.global_batch.value_or(shape.micro_batch);
+  if (shape.micro_batch < 1) return is_found;  // told by config::validate
+  if (global_batch < 1 || global_batch % shape.micro_batch != 0) {
+    findings.push_back({"shape.global-batch",
+                        fmt::format("--global-batch must be a multiple of --micro-batch: {} and {}",
+                                    global_batch, shape.micro_batch),
+                        fmt::format("give --global-batch {}", shape.micro_batch)});
+    return is_found;
+  }
+  shape.num_micro_batches = global_batch / shape.micro_batch;
+  return is_found;
+}
+
+config::RecomputeSetting settle_recompute(const TypedRecompute& typed, Findings& findings) {
+  const config::MegatronRecompute& megatron = typed.megatron;
+  if (!typed.setting) return take(config::parse_recompute(megatron), findings);
+  if (megatron.granularity || megatron.modules || megatron.method || megatron.num_layers) {
+    findings.push_back({"recompute.two-spellings",
+                        fmt::format("a setting must be given in one spelling: --recompute {} and "
+                                    "Megatron's recompute_* are both there",
+                                    config::in_quotes(*typed.setting)),
+                        "keep one of them"});
+  }
+  return take(config::parse_recompute(*typed.setting), findings);
+}
+
+std::vector<config::RecomputeSetting> settle_settings(const std::string& typed,
+                                                      Findings& findings) {
+  std::vector<config::RecomputeSetting> settings;
+  for (const std::string& text : config::split(typed, ';')) {
+    if (text.empty()) continue;  // a trailing semicolon
+    settings.push_back(take(config::parse_recompute(text), findings));
+  }
+  if (settings.empty()) {
+    findings.push_back(
+        {"run.no-settings",
+         fmt::format("--settings must name at least one setting: {}", config::in_quotes(typed)),
+         "give --settings 'none;full:uniform:1'"});
+  }
+  return settings;
+}
+
+void declare_training(CommandLine& line, config::TrainOptions& options,
+                      std::optional<double>& min_lr) {
+  config::OptimizerOptions& optimizer = options.optimizer;
+  line.group("Training");
+  line.add({"--steps", "N", "optimizer steps in all, resumed ones included"}, options.steps);
+  line.add({"--lr", "LR", "highest learning rate"}, optimizer.lr);
+  line.add({"--min-lr", "LR", "learning rate of the last step [a tenth of --lr]"}, min_lr);
+  line.add({"--warmup-steps", "N", "steps of linear warm-up"}, optimizer.warmup_steps);
+  line.add({"--weight-decay", "W", "of AdamW"}, optimizer.weight_decay);
+  line.add({"--beta1", "B", "of AdamW"}, optimizer.beta1);
+  line.add({"--beta2", "B", "of AdamW"}, optimizer.beta2);
+  line.add({"--eval-every", "N", "steps between evaluations; 0: none"}, options.eval.every);
+  line.add({"--eval-batches", "N", "micro-batches of an evaluation"}, options.eval.batches);
+  line.add({"--save", "DIR", "writes checkpoints there"}, options.checkpoint.save);
+  line.add({"--save-every", "N", "steps between checkpoints; 0: at the end only"},
+           options.checkpoint.save_every);
+  line.add({"--resume", "DIR", "goes on from the checkpoint there"}, options.checkpoint.resume);
+  line.add_switch({"--json", "", "one JSON object a step on stdout"}, options.json);
+}
+
+/// The last step of each command: the whole is judged unless its model is unknown.
+template <class Options>
+Parsed<Options> judged(Options options, bool model_found, Findings findings) {
+  if (model_found) append(findings, config::validate(options));
+  if (rejects(findings)) return {{}, Checked<Options>::reject(std::move(findings))};
+  return {{}, Checked<Options>::accept(std::move(options), std::move(findings))};
+}
+
+}  // namespace
+
+Parsed<config::TrainOptions> parse_train(const std::vector<std::string>& arguments) {
+  CommandLine line(kTrain);
+  TypedWorkload workload = default_workload();
+  TypedRecompute recompute;
+  std::optional<double> min_lr;
+  config::TrainOptions options;
+  declare_workload(line, workload);
+  declare_setting(line, workload, recompute, options.replay);
+  declare_data(line, options.data);
+  declare_training(line, options, min_lr);
+  Reading reading = line.read(arguments);
+  if (reading.help) return {std::move(reading.help), {}};
+
+  Findings findings = std::move(reading.findings);
+  const bool found = settle_workload(workload, options.model, options.shape, findings);
+  options.recompute = settle_recompute(recompute, findings);
+  options.optimizer.min_lr = min_lr.value_or(options.optimizer.lr / 10);
+  return judged(std::move(options), found, std::move(findings));
+}
+
+Parsed<config::BenchOptions> parse_bench(const std::vector<std::string>& arguments) {
+  CommandLine line(kBench);
+  TypedWorkload workload = default_workload();
+  config::BenchOptions options;
+  options.replays = {ReplayPolicy::kDemand};
+  options.attentions = {AttentionBackend::kFused};
+  std::string settings(kDefaultSweep);
+  declare_workload(line, workload);
+  line.add_choices({"--attention", "fused|unfused|both", "back ends of attention"},
+                   options.attentions, kAttentions);
+  line.group("Recompute");
+  line.add({"--settings", "S;S;...", "what --recompute of `refrain train` takes"}, settings);
+  line.add_choices({"--replay", "demand|region|both", "replay policies"}, options.replays,
+                   kReplays);
+  declare_data(line, options.data);
+  line.group("Rounds");
+  line.add({"--steps,--rounds", "N", "steps of each setting, one a round"}, options.steps);
+  line.add_switch({"--json", "", "one JSON object a setting on stdout"}, options.json);
+  Reading reading = line.read(arguments);
+  if (reading.help) return {std::move(reading.help), {}};
+
+  Findings findings = std::move(reading.findings);
+  const bool found = settle_workload(workload, options.model, options.shape, findings);
+  options.shape.attention = options.attentions.front();
+  options.settings = settle_settings(settings, findings);
+  return judged(std::move(options), found, std::move(findings));
+}
+
+Parsed<config::LedgerOptions> parse_ledger(const std::vector<std::string>& arguments) {
+  CommandLine line(kLedger);
+  TypedWorkload workload = default_workload();
+  TypedRecompute recompute;
+  config::LedgerOptions options;
+  declare_workload(line, workload);
+  declare_setting(line, workload, recompute, options.replay);
+  line.group("Output");
+  line.add_switch({"--json", "", "one JSON object on stdout"}, options.json);
+  line.add_switch({"--csv", "", "one line a step on stdout"}, options.csv);
+  Reading reading = line.read(arguments);
+  if (reading.help) return {std::move(reading.help), {}};
+
+  Findings findings = std::move(reading.findings);
+  const bool found = settle_workload(workload, options.model, options.shape, findings);
+  options.recompute = settle_recompute(recompute, findings);
+  return judged(std::move(options), found, std::move(findings));
+}
+
+}  // namespace refrain::cli

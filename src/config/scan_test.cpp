@@ -1,0 +1,51 @@
+#include "config/scan.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace refrain::config {
+namespace {
+
+TEST(ParseWhole, TakesTheWholeTextOrNothing) {
+  EXPECT_EQ(parse_whole("42"), 42);
+  EXPECT_EQ(parse_whole("-7"), -7);
+  for (const char* text : {"", " 42", "42 ", "4.0", "4x", "+4", "0x10", "1e3", "--4"}) {
+    EXPECT_EQ(parse_whole(text), std::nullopt) << text;
+  }
+}
+
+TEST(ParseWhole, StopsAtTheEndsOf64Bits) {
+  EXPECT_EQ(parse_whole("9223372036854775807"), INT64_MAX);
+  EXPECT_EQ(parse_whole("9223372036854775808"), std::nullopt);
+  EXPECT_EQ(parse_whole("-9223372036854775808"), INT64_MIN);
+  EXPECT_EQ(parse_unsigned("18446744073709551615"), UINT64_MAX);
+  EXPECT_EQ(parse_unsigned("18446744073709551616"), std::nullopt);
+  EXPECT_EQ(parse_unsigned("-1"), std::nullopt);
+}
+
+TEST(ParseReal, ReadsDecimalsAndExponentsAndLeavesNanToTheRules) {
+  EXPECT_EQ(parse_real("0.1"), 0.1);
+  EXPECT_EQ(parse_real("3e-4"), 3e-4);
+  EXPECT_TRUE(std::isnan(parse_real("nan").value()));
+  for (const char* text : {"", "0,1", "1e999", "x", "1 "}) {
+    EXPECT_EQ(parse_real(text), std::nullopt) << text;
+  }
+}
+
+TEST(Split, TrimsPiecesAndKeepsEmptyOnes) {
+  EXPECT_EQ(split("a, b ,c", ','), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(split("", ','), (std::vector<std::string>{""}));
+  EXPECT_EQ(split("a,,", ','), (std::vector<std::string>{"a", "", ""}));
+  EXPECT_EQ(joined({"a", "b"}), "a, b");
+}
+
+TEST(InQuotes, EscapesWhatATerminalWouldActOnAndCutsLongText) {
+  EXPECT_EQ(in_quotes("plain text"), "'plain text'");
+  EXPECT_EQ(in_quotes("\x1b[31m\xff\n"), "'\\x1b[31m\\xff\\x0a'");
+  EXPECT_EQ(in_quotes(std::string(120, 'a')), "'" + std::string(120, 'a') + "'");
+  EXPECT_EQ(in_quotes(std::string(121, 'a')), "'" + std::string(120, 'a') + "...'");
+}
+
+}  // namespace
+}  // namespace refrain::config

@@ -1,0 +1,25 @@
+// From a setting to a step that is ready to be run, priced or printed.
+#pragma once
+
+#include "config/model_config.h"
+#include "config/recompute_setting.h"
+#include "config/run_shape.h"
+#include "ledger/ledger.h"
+#include "model/graph.h"
+#include "program/program.h"
+
+namespace refrain::plan {
+
+/// One training step of a model under one recompute setting.
+struct PreparedStep {
+  model::ModelGraph graph;
+  program::Program program;
+  ledger::Timeline timeline;
+};
+
+/// Builds, plans, lowers, verifies (RC_CHECK) and simulates. `config` and `shape` have passed
+/// config::validate.
+PreparedStep prepare(const config::ModelConfig& config, const config::RunShape& shape,
+                     const config::RecomputeSetting& setting, config::ReplayPolicy policy);
+
+}  // namespace refrain::plan

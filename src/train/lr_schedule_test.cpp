@@ -1,0 +1,86 @@
+#include "train/lr_schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+
+namespace refrain::train {
+namespace {
+
+const LrSchedule kSchedule = {.lr = 0.3, .min_lr = 0.1, .warmup_steps = 10, .total_steps = 110};
+
+TEST(LrSchedule, WarmUpIsLinearAndEndsAtTheWholeRate) {
+  EXPECT_DOUBLE_EQ(learning_rate(kSchedule, 1), 0.03);
+  EXPECT_DOUBLE_EQ(learning_rate(kSchedule, 5), 0.15);
+  EXPECT_LT(learning_rate(kSchedule, 9), 0.3);
+  EXPECT_EQ(learning_rate(kSchedule, 10), 0.3);
+  EXPECT_LT(learning_rate(kSchedule, 11), 0.3);
+}
+
+TEST(LrSchedule, TheCosineEndsAtTheSmallestRateAndStaysThere) {
+  EXPECT_DOUBLE_EQ(learning_rate(kSchedule, 60), 0.2);
+  EXPECT_NEAR(learning_rate(kSchedule, 35), 0.2 + 0.1 * std::sqrt(0.5), 1e-15);
+  EXPECT_GT(learning_rate(kSchedule, 109), 0.1);
+  EXPECT_EQ(learning_rate(kSchedule, 110), 0.1);
+  EXPECT_EQ(learning_rate(kSchedule, 111), 0.1);
+  EXPECT_EQ(learning_rate(kSchedule, INT64_MAX), 0.1);
+}
+
+TEST(LrSchedule, RisesAndThenFalls) {
+  for (int64_t u = 2; u <= 110; ++u) {
+    EXPECT_EQ(learning_rate(kSchedule, u) > learning_rate(kSchedule, u - 1), u <= 10) << u;
+  }
+}
+
+TEST(LrSchedule, WithoutWarmUpTheCosineBeginsAtOnce) {
+  const LrSchedule schedule = {.lr = 1, .min_lr = 0, .warmup_steps = 0, .total_steps = 2};
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, 1), 0.5);
+  EXPECT_EQ(learning_rate(schedule, 2), 0);
+}
+
+TEST(LrSchedule, WarmUpMayTakeTheWholeRun) {
+  const LrSchedule schedule = {.lr = 1, .min_lr = 0.5, .warmup_steps = 4, .total_steps = 4};
+  EXPECT_TRUE(validate(schedule).empty());
+  EXPECT_EQ(learning_rate(schedule, 4), 1);
+  EXPECT_EQ(learning_rate(schedule, 5), 0.5);
+}
+
+TEST(LrSchedule, EqualRatesAreAConstant) {
+  const LrSchedule schedule = {.lr = 0.1, .min_lr = 0.1, .warmup_steps = 0, .total_steps = 7};
+  for (int64_t u = 1; u <= 9; ++u) EXPECT_EQ(learning_rate(schedule, u), 0.1);
+}
+
+TEST(LrSchedule, ImpossibleRatesAreFindings) {
+  const auto rule = [](double lr, double min_lr) {
+    const Findings findings = validate({.lr = lr, .min_lr = min_lr});
+    return findings.empty() ? "" : findings[0].rule;
+  };
+  EXPECT_EQ(rule(0.1, 0.1), "");
+  EXPECT_EQ(rule(0.1, 0), "");
+  EXPECT_EQ(rule(0.1, 0.11), "lr.rates");
+  EXPECT_EQ(rule(0.1, -0.01), "lr.rates");
+  EXPECT_EQ(rule(0, 0), "lr.rates");
+  EXPECT_EQ(rule(NAN, 0), "lr.rates");
+  EXPECT_EQ(rule(1, NAN), "lr.rates");
+  EXPECT_EQ(rule(std::numeric_limits<double>::infinity(), 0), "lr.rates");
+}
+
+TEST(LrSchedule, ImpossibleStepsAreFindings) {
+  const auto rule = [](int64_t warmup_steps, int64_t total_steps) {
+    const Findings findings = validate({.warmup_steps = warmup_steps, .total_steps = total_steps});
+    return findings.empty() ? "" : findings[0].rule;
+  };
+  EXPECT_EQ(rule(0, 1), "");
+  EXPECT_EQ(rule(5, 5), "");
+  EXPECT_EQ(rule(6, 5), "lr.steps");
+  EXPECT_EQ(rule(-1, 5), "lr.steps");
+  EXPECT_EQ(rule(0, 0), "lr.steps");
+}
+
+TEST(LrSchedule, StepsCountFromOne) { EXPECT_THROW(learning_rate(kSchedule, 0), Bug); }
+
+}  // namespace
+}  // namespace refrain::train

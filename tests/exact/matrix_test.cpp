@@ -1,0 +1,228 @@
+// The promise of the engine over a generated matrix of models, shapes and settings: the allocator
+// holds what the ledger says, account by account, after every step and at most within it; and
+// losses, gradients and weights are the same bits whatever is recomputed, on one thread or two.
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <tuple>
+
+#include "engine/executor.h"
+#include "engine/memory/counting_allocator.h"
+#include "plan/prepare.h"
+#include "tiny_models.h"
+
+namespace refrain::exact {
+namespace {
+
+using config::AttentionBackend;
+using config::ReplayPolicy;
+
+/// Text that is no text: a fixed pattern over the vocabulary.
+engine::BatchSource pattern(int64_t vocab, int64_t step) {
+  return [=](int64_t micro_batch, std::span<int32_t> tokens, std::span<int32_t> targets) {
+    uint64_t state = static_cast<uint64_t>(step * 1000 + micro_batch) + 1;
+    const auto next = [&] {
+      state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+      return static_cast<int32_t>((state >> 33) % static_cast<uint64_t>(vocab));
+    };
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      tokens[i] = next();
+      targets[i] = next();
+    }
+  };
+}
+
+struct Run {
+  config::ModelConfig model;
+  config::RunShape shape;
+  config::RecomputeSetting setting;
+  ReplayPolicy policy = ReplayPolicy::kDemand;
+};
+
+struct Outcome {
+  std::vector<double> losses, norms;
+  std::vector<uint64_t> hashes;
+  std::vector<at::Tensor> weights;
+};
+
+std::string describe(const Run& run) {
+  return run.model.name + " " + to_text(run.setting) +
+         (run.policy == ReplayPolicy::kRegion ? " region" : " demand") +
+         (run.shape.attention == AttentionBackend::kFused ? " fused" : " unfused") + " dropout " +
+         std::to_string(run.shape.dropout) + " micro-batches " +
+         std::to_string(run.shape.num_micro_batches) + " threads " +
+         std::to_string(run.shape.threads);
+}
+
+/// Three optimizer steps; every step of the Program is held against the ledger.
+Outcome run_exactly(const Run& run) {
+  SCOPED_TRACE(describe(run));
+  engine::install_counting_allocator();
+  at::set_num_threads(static_cast<int>(run.shape.threads));
+  const ledger::Balances before = engine::held_by_account();
+  const plan::PreparedStep step = plan::prepare(run.model, run.shape, run.setting, run.policy);
+  Outcome outcome;
+  engine::Weights weights = engine::init_weights(step.program, 7);
+  engine::Executor executor(step.graph, step.program, weights);
+  const auto with_before = [&](ledger::Balances balances) {
+    for (size_t a = 0; a < balances.size(); ++a) balances[a] += before[a];
+    return balances;
+  };
+  EXPECT_EQ(engine::held_by_account(), with_before(step.timeline.residents));
+  int wrong = 0;
+  const auto after_step = [&](size_t s) {
+    const ledger::Entry& entry = step.timeline.entries[s];
+    const bool exact = engine::held_by_account() == with_before(entry.after) &&
+                       engine::peak_held() == ledger::total(with_before(entry.during));
+    if (!exact && ++wrong <= 3) {
+      ADD_FAILURE() << program::describe(step.graph, step.program, step.program.steps[s])
+                    << ": held " << engine::held().count() << ", ledger "
+                    << ledger::total(with_before(entry.after)).count() << "; most "
+                    << engine::peak_held().count() << ", ledger "
+                    << ledger::total(with_before(entry.during)).count();
+    }
+    engine::reset_peak();
+  };
+  for (int64_t s = 1; s <= 3; ++s) {
+    const engine::StepResult result = executor.run(
+        pattern(run.model.vocab, s),
+        {.adamw = {.step = s}, .clip_grad = run.shape.clip_grad, .seed = 3, .hash_gradients = true},
+        after_step);
+    outcome.losses.push_back(result.loss);
+    outcome.norms.push_back(result.grad_norm);
+    outcome.hashes.push_back(*result.grad_hash);
+  }
+  outcome.weights = weights.weight;
+  return outcome;
+}
+
+void expect_equal(const Outcome& a, const Outcome& b) {
+  EXPECT_EQ(a.losses, b.losses);
+  EXPECT_EQ(a.norms, b.norms);
+  EXPECT_EQ(a.hashes, b.hashes);
+  for (size_t p = 0; p < a.weights.size(); ++p) {
+    EXPECT_TRUE(at::equal(a.weights[p], b.weights[p])) << "parameter " << p;
+  }
+}
+
+class Matrix : public testing::TestWithParam<
+                   std::tuple<config::ModelConfig, AttentionBackend, double, int64_t>> {};
+
+TEST_P(Matrix, IsByteExactAndBitwiseEqual) {
+  const auto& [model, attention, dropout, num_micro_batches] = GetParam();
+  Run run{.model = model,
+          .shape = {.micro_batch = 2,
+                    .seq = 13,
+                    .num_micro_batches = num_micro_batches,
+                    .attention = attention,
+                    .dropout = dropout}};
+  const Outcome reference = run_exactly(run);
+  EXPECT_GT(reference.norms[0], 0);
+  EXPECT_NE(reference.hashes[0], reference.hashes[1]);
+  for (const config::RecomputeSetting& setting : all_settings()) {
+    for (ReplayPolicy policy : {ReplayPolicy::kDemand, ReplayPolicy::kRegion}) {
+      for (int64_t threads : {1, 2}) {
+        run.setting = setting;
+        run.policy = policy;
+        run.shape.threads = threads;
+        SCOPED_TRACE(describe(run));
+        expect_equal(run_exactly(run), reference);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Matrix,
+    testing::Combine(testing::ValuesIn(tiny_models()),
+                     testing::Values(AttentionBackend::kFused, AttentionBackend::kUnfused),
+                     testing::Values(0.0, 0.2), testing::Values(1, 2)),
+    [](const auto& info) {
+      return std::get<0>(info.param).name +
+             (std::get<1>(info.param) == AttentionBackend::kFused ? "Fused" : "Unfused") +
+             (std::get<2>(info.param) > 0 ? "Dropout" : "") + "MicroBatches" +
+             std::to_string(std::get<3>(info.param));
+    });
+
+TEST(Exact, ClippingWaitsForTheLastGradientAndChangesNoBitElsewhere) {
+  for (const config::ModelConfig& model : tiny_models()) {
+    Run run{.model = model, .shape = {.micro_batch = 2, .seq = 13, .clip_grad = 0.5}};
+    const Outcome reference = run_exactly(run);
+    run.setting = {.granularity = config::Granularity::kFull};
+    expect_equal(run_exactly(run), reference);
+    run.shape.clip_grad = 0;
+    EXPECT_EQ(run_exactly(run).hashes[0], reference.hashes[0]);  // hashed before clipping
+  }
+}
+
+TEST(Exact, Bf16IsByteExactAndBitwiseEqual) {
+  for (const config::ModelConfig& model : tiny_models()) {
+    for (AttentionBackend attention : {AttentionBackend::kFused, AttentionBackend::kUnfused}) {
+      Run run{.model = model,
+              .shape = {.micro_batch = 2,
+                        .seq = 13,
+                        .precision = config::Precision::kBf16,
+                        .attention = attention,
+                        .dropout = 0.1}};
+      const Outcome reference = run_exactly(run);
+      for (const config::RecomputeSetting& setting : all_settings()) {
+        run.setting = setting;
+        run.shape.threads = 3 - run.shape.threads;  // one, two, one, ...
+        expect_equal(run_exactly(run), reference);
+      }
+    }
+  }
+}
+
+TEST(Exact, OddShapesAreByteExactAndBitwiseEqual) {
+  for (const auto& [micro_batch, seq] :
+       {std::pair{1, 1}, std::pair{3, 1}, std::pair{1, 2}, std::pair{1, 61}, std::pair{5, 7}}) {
+    for (config::ModelConfig model : {tiny_llama(), tiny_gpt()}) {
+      model.num_heads = model.num_kv_heads = 1;
+      for (AttentionBackend attention : {AttentionBackend::kFused, AttentionBackend::kUnfused}) {
+        Run run{.model = model,
+                .shape = {.micro_batch = micro_batch, .seq = seq, .attention = attention}};
+        const Outcome reference = run_exactly(run);
+        run.setting = {.granularity = config::Granularity::kFull, .num_layers = 3};
+        run.shape.threads = 2;
+        expect_equal(run_exactly(run), reference);
+      }
+    }
+  }
+}
+
+// How often kernels really ran, by op: once forward, and again as often as the setting says.
+TEST(Exact, OpsRunAsOftenAsTheSettingSays) {
+  const auto runs_of = [](const char* op, std::vector<config::Label> labels, ReplayPolicy policy) {
+    const Run run{.model = tiny_llama(),
+                  .shape = {.micro_batch = 1, .seq = 8},
+                  .setting = {.granularity = config::Granularity::kSelective, .labels = labels},
+                  .policy = policy};
+    const plan::PreparedStep step = plan::prepare(run.model, run.shape, run.setting, run.policy);
+    engine::install_counting_allocator();
+    engine::Weights weights = engine::init_weights(step.program, 7);
+    int64_t count = 0;
+    engine::Executor(step.graph, step.program, weights)
+        .run(pattern(run.model.vocab, 1), {}, [&](size_t s) {
+          const program::Step& ran = step.program.steps[s];
+          const bool forward =
+              ran.kind == program::StepKind::kForward || ran.kind == program::StepKind::kReplay;
+          if (forward && step.graph.graph(ran.op.block).ops[ran.op.op].name == op) ++count;
+        });
+    return count;
+  };
+  using config::Label;
+  constexpr int64_t kLayers = 4;
+  EXPECT_EQ(runs_of("mlp.down_proj", {Label::kMlp}, ReplayPolicy::kDemand), kLayers);
+  EXPECT_EQ(runs_of("mlp.down_proj", {Label::kMlp}, ReplayPolicy::kRegion), 2 * kLayers);
+  EXPECT_EQ(runs_of("mlp.up_proj", {Label::kMlp}, ReplayPolicy::kDemand), 2 * kLayers);
+  const std::vector<Label> both = {Label::kCoreAttn, Label::kMlp};
+  EXPECT_EQ(runs_of("attn.core", both, ReplayPolicy::kDemand), kLayers);
+  EXPECT_EQ(runs_of("attn.core", both, ReplayPolicy::kRegion), 2 * kLayers);
+}
+
+}  // namespace
+}  // namespace refrain::exact
