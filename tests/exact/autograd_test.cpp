@@ -2,6 +2,8 @@
 // gradients autograd finds, against the engine's explicit backward.
 
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/from_blob.h>

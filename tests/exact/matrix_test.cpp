@@ -35,7 +35,7 @@ engine::BatchSource pattern(int64_t vocab, int64_t step) {
   };
 }
 
-struct Run {
+struct Case {
   config::ModelConfig model;
   config::RunShape shape;
   config::RecomputeSetting setting;
@@ -48,7 +48,7 @@ struct Outcome {
   std::vector<at::Tensor> weights;
 };
 
-std::string describe(const Run& run) {
+std::string describe(const Case& run) {
   return run.model.name + " " + to_text(run.setting) +
          (run.policy == ReplayPolicy::kRegion ? " region" : " demand") +
          (run.shape.attention == AttentionBackend::kFused ? " fused" : " unfused") + " dropout " +
@@ -58,7 +58,7 @@ std::string describe(const Run& run) {
 }
 
 /// Three optimizer steps; every step of the Program is held against the ledger.
-Outcome run_exactly(const Run& run) {
+Outcome run_exactly(const Case& run) {
   SCOPED_TRACE(describe(run));
   engine::install_counting_allocator();
   at::set_num_threads(static_cast<int>(run.shape.threads));
@@ -113,12 +113,12 @@ class Matrix : public testing::TestWithParam<
 
 TEST_P(Matrix, IsByteExactAndBitwiseEqual) {
   const auto& [model, attention, dropout, num_micro_batches] = GetParam();
-  Run run{.model = model,
-          .shape = {.micro_batch = 2,
-                    .seq = 13,
-                    .num_micro_batches = num_micro_batches,
-                    .attention = attention,
-                    .dropout = dropout}};
+  Case run{.model = model,
+           .shape = {.micro_batch = 2,
+                     .seq = 13,
+                     .num_micro_batches = num_micro_batches,
+                     .attention = attention,
+                     .dropout = dropout}};
   const Outcome reference = run_exactly(run);
   EXPECT_GT(reference.norms[0], 0);
   EXPECT_NE(reference.hashes[0], reference.hashes[1]);
@@ -140,16 +140,16 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(testing::ValuesIn(tiny_models()),
                      testing::Values(AttentionBackend::kFused, AttentionBackend::kUnfused),
                      testing::Values(0.0, 0.2), testing::Values(1, 2)),
-    [](const auto& info) {
-      return std::get<0>(info.param).name +
-             (std::get<1>(info.param) == AttentionBackend::kFused ? "Fused" : "Unfused") +
-             (std::get<2>(info.param) > 0 ? "Dropout" : "") + "MicroBatches" +
-             std::to_string(std::get<3>(info.param));
+    [](const testing::TestParamInfo<Matrix::ParamType>& drawn) {
+      return std::get<0>(drawn.param).name +
+             (std::get<1>(drawn.param) == AttentionBackend::kFused ? "Fused" : "Unfused") +
+             (std::get<2>(drawn.param) > 0 ? "Dropout" : "") + "MicroBatches" +
+             std::to_string(std::get<3>(drawn.param));
     });
 
 TEST(Exact, ClippingWaitsForTheLastGradientAndChangesNoBitElsewhere) {
   for (const config::ModelConfig& model : tiny_models()) {
-    Run run{.model = model, .shape = {.micro_batch = 2, .seq = 13, .clip_grad = 0.5}};
+    Case run{.model = model, .shape = {.micro_batch = 2, .seq = 13, .clip_grad = 0.5}};
     const Outcome reference = run_exactly(run);
     run.setting = {.granularity = config::Granularity::kFull};
     expect_equal(run_exactly(run), reference);
@@ -161,12 +161,12 @@ TEST(Exact, ClippingWaitsForTheLastGradientAndChangesNoBitElsewhere) {
 TEST(Exact, Bf16IsByteExactAndBitwiseEqual) {
   for (const config::ModelConfig& model : tiny_models()) {
     for (AttentionBackend attention : {AttentionBackend::kFused, AttentionBackend::kUnfused}) {
-      Run run{.model = model,
-              .shape = {.micro_batch = 2,
-                        .seq = 13,
-                        .precision = config::Precision::kBf16,
-                        .attention = attention,
-                        .dropout = 0.1}};
+      Case run{.model = model,
+               .shape = {.micro_batch = 2,
+                         .seq = 13,
+                         .precision = config::Precision::kBf16,
+                         .attention = attention,
+                         .dropout = 0.1}};
       const Outcome reference = run_exactly(run);
       for (const config::RecomputeSetting& setting : all_settings()) {
         run.setting = setting;
@@ -183,8 +183,8 @@ TEST(Exact, OddShapesAreByteExactAndBitwiseEqual) {
     for (config::ModelConfig model : {tiny_llama(), tiny_gpt()}) {
       model.num_heads = model.num_kv_heads = 1;
       for (AttentionBackend attention : {AttentionBackend::kFused, AttentionBackend::kUnfused}) {
-        Run run{.model = model,
-                .shape = {.micro_batch = micro_batch, .seq = seq, .attention = attention}};
+        Case run{.model = model,
+                 .shape = {.micro_batch = micro_batch, .seq = seq, .attention = attention}};
         const Outcome reference = run_exactly(run);
         run.setting = {.granularity = config::Granularity::kFull, .num_layers = 3};
         run.shape.threads = 2;
@@ -197,12 +197,13 @@ TEST(Exact, OddShapesAreByteExactAndBitwiseEqual) {
 // How often kernels really ran, by op: once forward, and again as often as the setting says.
 TEST(Exact, OpsRunAsOftenAsTheSettingSays) {
   const auto runs_of = [](const char* op, std::vector<config::Label> labels, ReplayPolicy policy) {
-    const Run run{.model = tiny_llama(),
-                  .shape = {.micro_batch = 1, .seq = 8},
-                  .setting = {.granularity = config::Granularity::kSelective, .labels = labels},
-                  .policy = policy};
+    const Case run{.model = tiny_llama(),
+                   .shape = {.micro_batch = 1, .seq = 8},
+                   .setting = {.granularity = config::Granularity::kSelective, .labels = labels},
+                   .policy = policy};
     const plan::PreparedStep step = plan::prepare(run.model, run.shape, run.setting, run.policy);
     engine::install_counting_allocator();
+    at::set_num_threads(static_cast<int>(run.shape.threads));
     engine::Weights weights = engine::init_weights(step.program, 7);
     int64_t count = 0;
     engine::Executor(step.graph, step.program, weights)

@@ -169,8 +169,11 @@ TEST(Checkpoint, AFolderThatCannotBeWrittenIsAnError) {
   fs::permissions(folder.path(), fs::perms(0755));
   save(folder.path(), 5);
   const std::string error = error_in_child([&] {
-    if (::geteuid() == 0 && ::seteuid(65534) != 0) throw Error("cannot become nobody");
-    if (::geteuid() != 65534) fs::permissions(folder / ".lock", fs::perms(0444));
+    if (::geteuid() != 0) {
+      fs::permissions(folder / ".lock", fs::perms(0444));
+    } else if (::seteuid(65534) != 0) {  // root may write everywhere: become nobody
+      throw Error("cannot become nobody");
+    }
     save(folder.path(), 6);
   });
   EXPECT_EQ(error, "cannot create " + (folder / ".lock").string() + ": Permission denied");
