@@ -181,8 +181,10 @@ void declare_training(CommandLine& line, config::TrainOptions& options,
   line.group("Training");
   line.add({"--steps", "N", "optimizer steps in all, resumed ones included"}, options.steps);
   line.add({"--lr", "LR", "highest learning rate"}, optimizer.lr);
-  line.add({"--min-lr", "LR", "learning rate of the last step [a tenth of --lr]"}, min_lr);
+  line.add({"--min-lr", "LR", "learning rate after the decay [a tenth of --lr]"}, min_lr);
   line.add({"--warmup-steps", "N", "steps of linear warm-up"}, optimizer.warmup_steps);
+  line.add({"--lr-decay-steps", "N", "the cosine reaches --min-lr at this step"},
+           optimizer.decay_steps);
   line.add({"--weight-decay", "W", "of AdamW"}, optimizer.weight_decay);
   line.add({"--beta1", "B", "of AdamW"}, optimizer.beta1);
   line.add({"--beta2", "B", "of AdamW"}, optimizer.beta2);

@@ -57,6 +57,7 @@ TEST(ParseTrain, ReadsEveryFlagOfTheContract) {
       "--model gpt-tiny --data some/text --steps 7 --seq 64 --micro-batch 2 --global-batch 6 "
       "--recompute full:block:2 --replay region --attention unfused --dtype bf16 --dropout 0.1 "
       "--seed 9 --threads 3 --save a --resume b --json --lr 1e-3 --min-lr 1e-5 --warmup-steps 2 "
+      "--lr-decay-steps 50 "
       "--weight-decay 0.01 --beta1 0.8 --beta2 0.99 --clip-grad 1.5 --eval-every 3 "
       "--eval-batches 4 --save-every 5");
   EXPECT_EQ(o.model.name, "gpt-tiny");
@@ -78,6 +79,7 @@ TEST(ParseTrain, ReadsEveryFlagOfTheContract) {
   EXPECT_EQ(o.optimizer.lr, 1e-3);
   EXPECT_EQ(o.optimizer.min_lr, 1e-5);
   EXPECT_EQ(o.optimizer.warmup_steps, 2);
+  EXPECT_EQ(o.optimizer.decay_steps, 50);
   EXPECT_EQ(o.optimizer.weight_decay, 0.01);
   EXPECT_EQ(o.optimizer.beta1, 0.8);
   EXPECT_EQ(o.optimizer.beta2, 0.99);

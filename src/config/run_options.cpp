@@ -33,6 +33,13 @@ void check_optimizer(const OptimizerOptions& o, Findings& findings) {
   check("run.beta", "--beta1", o.beta1, o.beta1 >= 0 && o.beta1 < 1, "from 0 to below 1");
   check("run.beta", "--beta2", o.beta2, o.beta2 >= 0 && o.beta2 < 1, "from 0 to below 1");
   check_count("--warmup-steps", o.warmup_steps, 0, findings);
+  check_count("--lr-decay-steps", o.decay_steps, 1, findings);
+  if (o.warmup_steps > o.decay_steps) {
+    findings.push_back({"run.warmup-exceeds-decay",
+                        fmt::format("--warmup-steps must not exceed --lr-decay-steps: {} and {}",
+                                    o.warmup_steps, o.decay_steps),
+                        fmt::format("give --lr-decay-steps {} or more", o.warmup_steps)});
+  }
 }
 
 void check_checkpoint(const CheckpointOptions& o, Findings& findings) {
@@ -51,12 +58,6 @@ void check_checkpoint(const CheckpointOptions& o, Findings& findings) {
 Findings validate(const TrainOptions& options) {
   Findings findings = validate(options.model, options.shape);
   check_count("--steps", options.steps, 1, findings);
-  if (options.optimizer.warmup_steps > options.steps) {
-    findings.push_back({"run.warmup-exceeds-steps",
-                        fmt::format("--warmup-steps must not exceed --steps: {} and {}",
-                                    options.optimizer.warmup_steps, options.steps),
-                        fmt::format("give --warmup-steps {} or less", options.steps)});
-  }
   check_count("--eval-every", options.eval.every, 0, findings);
   check_count("--eval-batches", options.eval.batches, 1, findings);
   check_optimizer(options.optimizer, findings);

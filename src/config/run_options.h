@@ -12,11 +12,13 @@
 
 namespace refrain::config {
 
-/// AdamW and its schedule: linear warm-up to `lr`, then a cosine down to `min_lr` at the last step.
+/// AdamW and its schedule: linear warm-up to `lr`, then a cosine down to `min_lr`. The schedule does
+/// not depend on how many steps a run takes, so that stopping and resuming changes no bit.
 struct OptimizerOptions {
   double lr = 3e-4;
-  double min_lr = 3e-5;  // at the last step
+  double min_lr = 3e-5;
   int64_t warmup_steps = 0;
+  int64_t decay_steps = 10000;  // the step from which on the rate is min_lr
   double weight_decay = 0.1;
   double beta1 = 0.9;
   double beta2 = 0.95;

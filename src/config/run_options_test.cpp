@@ -75,12 +75,12 @@ TEST(TrainOptions, WeightDecayIsNotNegative) {
   EXPECT_EQ(rules_of(options), "run.weight-decay");
 }
 
-TEST(TrainOptions, WarmUpEndsWithinTheRun) {
+TEST(TrainOptions, WarmUpEndsBeforeTheDecay) {
   TrainOptions options = train_options();
-  options.optimizer.warmup_steps = options.steps;
+  options.optimizer.warmup_steps = options.optimizer.decay_steps;
   EXPECT_EQ(rules_of(options), "");
-  options.optimizer.warmup_steps = options.steps + 1;
-  EXPECT_EQ(rules_of(options), "run.warmup-exceeds-steps");
+  options.optimizer.warmup_steps = options.optimizer.decay_steps + 1;
+  EXPECT_EQ(rules_of(options), "run.warmup-exceeds-decay");
 }
 
 TEST(TrainOptions, SavingEverySoOftenNeedsAFolder) {

@@ -91,11 +91,7 @@ void take_over(const SafetensorsFile& file, const std::vector<NamedTensor>& run)
 }  // namespace
 
 engine::StepOptions step_options(const config::TrainOptions& options, int64_t step) {
-  const LrSchedule schedule = {.lr = options.optimizer.lr,
-                               .min_lr = options.optimizer.min_lr,
-                               .warmup_steps = options.optimizer.warmup_steps,
-                               .total_steps = options.steps};
-  return {.adamw = {.lr = learning_rate(schedule, step),
+  return {.adamw = {.lr = learning_rate(options.optimizer, step),
                     .beta1 = options.optimizer.beta1,
                     .beta2 = options.optimizer.beta2,
                     .weight_decay = options.optimizer.weight_decay,
@@ -163,10 +159,10 @@ TrainState Trainer::state() const {
                        {"seq", number(options_.shape.seq)},
                        {"dropout", number(options_.shape.dropout)},
                        {"clip_grad", number(options_.shape.clip_grad)},
-                       {"steps", number(options_.steps)},
                        {"lr", number(optimizer.lr)},
                        {"min_lr", number(optimizer.min_lr)},
                        {"warmup_steps", number(optimizer.warmup_steps)},
+                       {"lr_decay_steps", number(optimizer.decay_steps)},
                        {"weight_decay", number(optimizer.weight_decay)},
                        {"beta1", number(optimizer.beta1)},
                        {"beta2", number(optimizer.beta2)}}};
