@@ -148,10 +148,8 @@ Checked<RecomputeSetting> with(Checked<RecomputeSetting> read, Findings more) {
 }
 
 Checked<RecomputeSetting> megatron_none(const MegatronRecompute& given) {
-  constexpr std::string_view kBecause = "recompute_granularity is not set";
   Findings findings;
-  complain_of_modules(given, kBecause, findings);
-  complain_of_full_knobs(given, kBecause, findings);
+  complain_of_full_knobs(given, "recompute_granularity is not set", findings);
   return with(Checked<RecomputeSetting>::accept({}), std::move(findings));
 }
 
@@ -166,6 +164,14 @@ Checked<RecomputeSetting> megatron_selective(const MegatronRecompute& given) {
   const std::vector<std::string> modules =
       given.modules.value_or(std::vector<std::string>{std::string(to_text(Label::kCoreAttn))});
   return with(selective(modules, "recompute_modules"), std::move(findings));
+}
+
+/// Megatron-Bridge's performance harness sets the granularity with the list (since its v0.3).
+Checked<RecomputeSetting> megatron_modules_alone(const MegatronRecompute& given) {
+  Findings notes = {{"recompute.selective-implied",
+                     "recompute_modules without recompute_granularity means selective",
+                     "add recompute_granularity=selective", Severity::kNote}};
+  return with(megatron_selective(given), std::move(notes));
 }
 
 Checked<RecomputeSetting> megatron_full(const MegatronRecompute& given) {
@@ -242,7 +248,9 @@ Checked<RecomputeSetting> parse_recompute(std::string_view text) {
 
 Checked<RecomputeSetting> parse_recompute(const MegatronRecompute& spelling) {
   const MegatronRecompute given = without_nulls(spelling);
-  if (!given.granularity) return megatron_none(given);
+  if (!given.granularity) {
+    return given.modules ? megatron_modules_alone(given) : megatron_none(given);
+  }
   if (*given.granularity == "selective") return megatron_selective(given);
   if (*given.granularity == "full") return megatron_full(given);
   return Checked<RecomputeSetting>::reject(

@@ -168,9 +168,13 @@ TEST(MegatronRecompute, AKnobWithoutEffectIsAFinding) {
   EXPECT_EQ(read(spelling), "!recompute.left-over");
   spelling = {};
   spelling.modules = {{"mlp"}};
+  EXPECT_EQ(read(spelling), "selective:mlp");
+  spelling.method = "uniform";
+  EXPECT_EQ(read(spelling), "!recompute.left-over recompute.selective-implied");
+  spelling = {};
   spelling.method = "uniform";
   spelling.num_layers = "1";
-  EXPECT_EQ(read(spelling), "!recompute.left-over recompute.left-over recompute.left-over");
+  EXPECT_EQ(read(spelling), "!recompute.left-over recompute.left-over");
 }
 
 TEST(MegatronRecompute, AnUnknownGranularityGetsTheNearest) {

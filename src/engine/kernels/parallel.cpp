@@ -51,7 +51,9 @@ class LoopScope {
   bool outer_;
 };
 
-/// One loop, shared by its threads.
+/// One loop, shared by its threads. The counter hands out tasks and also orders memory: what
+/// happened before the loop is seen by its tasks, what they did by whoever loads it afterwards. The
+/// runtime's own barriers do the same, but a race detector does not see into the runtime.
 struct Loop {
   int64_t num_tasks;
   TaskRef task;
@@ -62,13 +64,13 @@ struct Loop {
   void work(int64_t worker) {
     const LoopScope scope;
     try {
-      for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < num_tasks;) {
+      for (int64_t i; (i = next.fetch_add(1, std::memory_order_acq_rel)) < num_tasks;) {
         task.call(task.function, i, worker);
       }
     } catch (...) {
       const std::lock_guard lock(mutex);
       if (!failure) failure = std::current_exception();
-      next.store(num_tasks, std::memory_order_relaxed);
+      next.exchange(num_tasks, std::memory_order_acq_rel);
     }
   }
 };
@@ -89,7 +91,9 @@ void run_tasks(int64_t num_tasks, TaskRef task) {
   }
   Loop loop{.num_tasks = num_tasks, .task = task};
   const auto enter = [](void* data) { static_cast<Loop*>(data)->work(open_mp().thread_num()); };
+  loop.next.store(0, std::memory_order_release);
   open_mp().parallel(enter, &loop, static_cast<unsigned>(workers), 0);
+  loop.next.load(std::memory_order_acquire);
   if (loop.failure) std::rethrow_exception(loop.failure);
 }
 
