@@ -31,7 +31,7 @@ def spread(three, digits=2):
 
 
 def megabytes(number):
-    return f"{number / 1e6:.1f}"
+    return f"{number / 1e6:.1f}".replace("-0.0", "0.0")
 
 
 def table(head, rows):
@@ -176,28 +176,51 @@ bitwise equal.
 """
 
 
-def profile(name, ops):
-    total = sum(op["ms"] for op in ops)
-    rows = []
-    for op in ops:
-        if op["ms"] < 0.005 * total:
-            break
-        rate = f"{op['gigaflops'] / op['ms'] * 1e3:.0f}" if op["gigaflops"] else ""
-        rows.append([f"{op['step']} {op['op']}", op["count"], f"{op['ms']:.1f}",
-                     f"{100 * op['ms'] / total:.1f} %", rate])
-    rest = total - sum(float(row[2]) for row in rows)
-    rows.append(["the rest", "", f"{rest:.1f}", f"{100 * rest / total:.1f} %", ""])
-    return f"{name}, {total:.0f} ms:\n\n" + table(["step", "count", "ms", "share", "GFLOP/s"], rows)
+KINDS = {  # what an op's name ends with -> what it is
+    "_proj": "linear: GEMM", "head.loss": "head and loss: GEMM", "attn.core": "attention",
+    "norm": "norms", "act": "gated activation", "rope": "RoPE", "add": "residual additions",
+    "embedding": "embedding",
+}
+
+
+def kind_of(op):
+    if op["step"] == "update":
+        return "AdamW"
+    return next((kind for end, kind in KINDS.items() if op["op"].endswith(end)), "batch")
+
+
+def profile(profiles):
+    columns = []
+    for ops in profiles.values():
+        sums = {}
+        for op in ops:
+            ms, work = sums.get(kind_of(op), (0, 0))
+            sums[kind_of(op)] = ms + op["ms"], work + op["gigaflops"]
+        columns.append(sums)
+    kinds = sorted(columns[0], key=lambda kind: -columns[0][kind][0])
+    rows = [[kind] + [profile_cell(sums, kind) for sums in columns] for kind in kinds]
+    return table(["ms, share of the step, GFLOP/s", *profiles], rows)
+
+
+def profile_cell(sums, kind):
+    ms, work = sums.get(kind, (0, 0))
+    share = 100 * ms / sum(part for part, _ in sums.values())
+    rate = f", {1e3 * work / ms:.0f}" if "GEMM" in kind or kind == "attention" else ""
+    return f"{ms:.1f}, {share:.1f} %{rate}"
 
 
 def malloc(found):
     rows = []
-    for name, result in found.items():
-        contenders = result["contenders"]
-        for own, changed in zip(contenders[::2], contenders[1::2]):
-            rows.append([name, f"`{own.get('setting', own.get('mode'))}`",
-                         spread(times(changed, own), 3)])
-    return table(["changed", "setting", "speed against unchanged"], rows)
+    for name, contenders in found.items():
+        size = len(contenders) // len(EQUALS)
+        for index, setting in enumerate(EQUALS.values()):
+            sides = {c["program"]: c for c in contenders[index * size:(index + 1) * size]}
+            unchanged = sides.get("peer", sides["refrain"])
+            against = spread(times(sides["refrain"], sides["changed"]), 3)
+            rows.append([name, f"`{setting}`", spread(times(sides["changed"], unchanged), 3),
+                         against if "peer" in sides else ""])
+    return table(["changed", "setting", "speed against unchanged", "speed of Refrain against it"],
+                 rows)
 
 
 def startup(found):
@@ -227,12 +250,11 @@ def sections(results):
             yield f"Replay on demand and by regions ({race.name})", policies(race)
     for race in races:
         yield f"Everything measured: {race.title()}", everything(race)
-    for part, title, text in (("startup", "Start-up", startup), ("malloc", "malloc", malloc)):
+    for part, title, text in (("profile", "Where a step of Refrain spends its time", profile),
+                              ("malloc", "The part that malloc has in it", malloc),
+                              ("startup", "Start-up", startup)):
         if part in results:
             yield title, text(results[part])
-    if "profile" in results:
-        yield "Where a step's time goes", "\n".join(
-            profile(name, ops) for name, ops in results["profile"].items())
     if races:
         yield "Noise", "\n".join(map(noise, races))
 

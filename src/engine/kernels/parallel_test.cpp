@@ -82,6 +82,16 @@ TEST(Parallel, NestedLoopRunsInline) {
   EXPECT_EQ(num_workers(), 2);
 }
 
+TEST(Parallel, LoopInsideALoopOfOneTaskRunsInlineToo) {
+  const ThreadScope scope(2);
+  const auto here = std::this_thread::get_id();
+  parallel_for(1, [&](int64_t, int64_t) {
+    EXPECT_EQ(num_workers(), 1);
+    parallel_for(16, [&](int64_t, int64_t) { EXPECT_EQ(std::this_thread::get_id(), here); });
+  });
+  EXPECT_EQ(num_workers(), 2);
+}
+
 TEST(Parallel, LibraryLoopInsideATaskStaysOnItsThread) {
   const ThreadScope scope(2);
   parallel_for(4, [&](int64_t, int64_t) { EXPECT_TRUE(at::in_parallel_region()); });

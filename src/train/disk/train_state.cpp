@@ -13,32 +13,10 @@
 namespace refrain::train {
 namespace {
 
-using config::ActivationKind;
-using config::NormKind;
-using config::PositionKind;
 using nlohmann::json;
 
 constexpr int kFormat = 1;
 constexpr int kStateDepth = 3;  // {files: {name: {}}}
-
-std::string text_of(NormKind kind) {
-  return kind == NormKind::kLayerNorm ? "LayerNorm" : "RMSNorm";
-}
-std::string text_of(PositionKind kind) {
-  return kind == PositionKind::kLearned ? "learned" : "RoPE";
-}
-std::string text_of(ActivationKind kind) {
-  switch (kind) {
-    case ActivationKind::kGeluTanh:
-      return "GELU (tanh)";
-    case ActivationKind::kGeluErf:
-      return "GELU (erf)";
-    case ActivationKind::kSwiglu:
-      return "SwiGLU";
-  }
-  RC_CHECK(false, "{}", static_cast<int>(kind));
-  return {};
-}
 
 std::string value_of(const Fields& fields, const std::string& name) {
   const auto found = fields.find(name);
@@ -113,11 +91,11 @@ Fields model_fields(const config::ModelConfig& model) {
           {"ffn_hidden", number(ffn_hidden)},
           {"vocab", number(vocab)},
           {"max_positions", number(max_positions)},
-          {"norm", text_of(norm)},
+          {"norm", std::string(to_text(norm))},
           {"norm_eps", number(norm_eps)},
-          {"position", text_of(position)},
+          {"position", std::string(to_text(position))},
           {"rope_base", number(rope_base)},
-          {"activation", text_of(activation)},
+          {"activation", std::string(to_text(activation))},
           {"qkv_bias", number(qkv_bias)},
           {"linear_bias", number(linear_bias)},
           {"qk_norm", number(qk_norm)},
