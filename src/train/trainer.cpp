@@ -157,6 +157,7 @@ TrainState Trainer::state() const {
                         number(options_.shape.micro_batch * options_.shape.num_micro_batches)},
                        {"micro_batch", number(options_.shape.micro_batch)},
                        {"seq", number(options_.shape.seq)},
+                       {"corpus_windows", number(windows_.num_train() + windows_.num_held_out())},
                        {"dropout", number(options_.shape.dropout)},
                        {"clip_grad", number(options_.shape.clip_grad)},
                        {"lr", number(optimizer.lr)},
