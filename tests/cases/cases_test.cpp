@@ -33,6 +33,9 @@ struct Case {
   std::vector<Expectation> expectations;
 };
 
+// GoogleTest would print the bytes, and with them addresses, into the test's name.
+void PrintTo(const Case& c, std::ostream* out) { *out << c.file; }
+
 std::vector<Case> read_cases(const fs::path& path) {
   std::vector<Case> cases;
   std::istringstream lines(read_file(path));

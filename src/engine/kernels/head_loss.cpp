@@ -35,7 +35,8 @@ void check_targets(const HeadLossArgs& args) {
   RC_CHECK(args.targets.numel() == args.x.size(0) && args.x.size(1) == args.weight.size(1),
            "{} targets, {} tokens of {}, weight of {}", args.targets.numel(), args.x.size(0),
            args.x.size(1), args.weight.size(1));
-  const int32_t* targets = const_pointer<int32_t>(args.targets);
+  const at::Tensor on_host = args.targets.cpu();  // itself on the CPU
+  const int32_t* targets = const_pointer<int32_t>(on_host);
   for (int64_t i = 0; i < args.targets.numel(); ++i) {
     RC_CHECK(targets[i] >= 0 && targets[i] < args.weight.size(0), "target {} of token {}, {} words",
              targets[i], i, args.weight.size(0));

@@ -51,9 +51,13 @@ class LoopScope {
   bool outer_;
 };
 
-/// One loop, shared by its threads. The counter hands out tasks and also orders memory: what
-/// happened before the loop is seen by its tasks, what they did by whoever loads it afterwards. The
-/// runtime's own barriers do the same, but a race detector does not see into the runtime.
+// Crossed on both sides of both ends of a loop: the runtime's own barriers order memory just so,
+// but a race detector does not see into the runtime.
+std::atomic<int64_t> boundary{0};
+
+void cross_boundary() { boundary.fetch_add(1, std::memory_order_acq_rel); }
+
+/// One loop, shared by its threads.
 struct Loop {
   int64_t num_tasks;
   TaskRef task;
@@ -64,13 +68,13 @@ struct Loop {
   void work(int64_t worker) {
     const LoopScope scope;
     try {
-      for (int64_t i; (i = next.fetch_add(1, std::memory_order_acq_rel)) < num_tasks;) {
+      for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < num_tasks;) {
         task.call(task.function, i, worker);
       }
     } catch (...) {
       const std::lock_guard lock(mutex);
       if (!failure) failure = std::current_exception();
-      next.exchange(num_tasks, std::memory_order_acq_rel);
+      next.store(num_tasks, std::memory_order_relaxed);
     }
   }
 };
@@ -90,10 +94,14 @@ void run_tasks(int64_t num_tasks, TaskRef task) {
     return;
   }
   Loop loop{.num_tasks = num_tasks, .task = task};
-  const auto enter = [](void* data) { static_cast<Loop*>(data)->work(open_mp().thread_num()); };
-  loop.next.store(0, std::memory_order_release);
+  const auto enter = [](void* data) {
+    cross_boundary();
+    static_cast<Loop*>(data)->work(open_mp().thread_num());
+    cross_boundary();
+  };
+  cross_boundary();
   open_mp().parallel(enter, &loop, static_cast<unsigned>(workers), 0);
-  loop.next.load(std::memory_order_acquire);
+  cross_boundary();
   if (loop.failure) std::rethrow_exception(loop.failure);
 }
 
