@@ -8,7 +8,3 @@
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
-
-#if __has_include(<gtest/gtest.h>)
-#include <gtest/gtest.h>
-#endif

@@ -6,8 +6,8 @@
 #include <numbers>
 
 #include "base/error.h"
-#include "engine/kernels/parallel.h"
-#include "engine/kernels/philox.h"
+#include "engine/numerics/parallel.h"
+#include "engine/numerics/philox.h"
 #include "engine/memory/counting_allocator.h"
 
 namespace refrain::engine {

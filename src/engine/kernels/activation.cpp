@@ -11,11 +11,11 @@
 
 #include <numbers>
 
-#include "engine/kernels/dispatch.h"
 #include "engine/kernels/gradient_out.h"
 #include "engine/kernels/kernel_list.h"
-#include "engine/kernels/parallel.h"
-#include "engine/kernels/vector_math.h"
+#include "engine/numerics/dispatch.h"
+#include "engine/numerics/parallel.h"
+#include "engine/numerics/vector_math.h"
 
 namespace refrain::engine {
 namespace {

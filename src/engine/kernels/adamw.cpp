@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "engine/kernels/matrix.h"
+#include "engine/numerics/matrix.h"
 
 namespace refrain::engine {
 namespace {

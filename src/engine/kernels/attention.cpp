@@ -13,10 +13,10 @@
 #include <limits>
 #include <vector>
 
-#include "engine/kernels/gemm.h"
 #include "engine/kernels/kernel_list.h"
-#include "engine/kernels/scratch_carver.h"
-#include "engine/kernels/vector_math.h"
+#include "engine/numerics/gemm.h"
+#include "engine/numerics/scratch_carver.h"
+#include "engine/numerics/vector_math.h"
 
 namespace refrain::engine {
 namespace {

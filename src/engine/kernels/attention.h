@@ -12,8 +12,8 @@
 #include <type_traits>
 
 #include "engine/kernels/kernel.h"
-#include "engine/kernels/matrix.h"
-#include "engine/kernels/philox.h"
+#include "engine/numerics/matrix.h"
+#include "engine/numerics/philox.h"
 #include "model/scratch.h"
 
 namespace refrain::engine {

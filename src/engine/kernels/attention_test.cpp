@@ -8,8 +8,8 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include "engine/kernels/allocation_check.h"
 #include "engine/kernels/gradient_check.h"
+#include "engine/numerics/allocation_check.h"
 
 namespace refrain::engine {
 namespace {

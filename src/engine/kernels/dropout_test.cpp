@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/kernels/gradient_check.h"
-#include "engine/kernels/philox.h"
+#include "engine/numerics/philox.h"
 
 namespace refrain::engine {
 namespace {

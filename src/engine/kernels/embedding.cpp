@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "engine/kernels/dispatch.h"
 #include "engine/kernels/gradient_out.h"
 #include "engine/kernels/kernel_list.h"
-#include "engine/kernels/parallel.h"
+#include "engine/numerics/dispatch.h"
+#include "engine/numerics/parallel.h"
 
 namespace refrain::engine {
 namespace {

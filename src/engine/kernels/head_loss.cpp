@@ -12,11 +12,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/kernels/gemm.h"
 #include "engine/kernels/gradient_out.h"
 #include "engine/kernels/kernel.h"
-#include "engine/kernels/scratch_carver.h"
-#include "engine/kernels/vector_math.h"
+#include "engine/numerics/gemm.h"
+#include "engine/numerics/scratch_carver.h"
+#include "engine/numerics/vector_math.h"
 
 namespace refrain::engine {
 namespace {

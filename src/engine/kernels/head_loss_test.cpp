@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "base/error.h"
-#include "engine/kernels/allocation_check.h"
 #include "engine/kernels/gradient_check.h"
+#include "engine/numerics/allocation_check.h"
 
 namespace refrain::engine {
 namespace {

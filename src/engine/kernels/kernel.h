@@ -10,21 +10,11 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/numerics/philox.h"
+#include "engine/numerics/scratch_carver.h"
 #include "model/graph.h"
 
 namespace refrain::engine {
-
-/// Names one stream of random bits: equal keys give equal bits, in any order, on any thread.
-struct DropoutKey {
-  uint64_t seed = 0;
-  uint64_t stream = 0;  // mixes step, micro-batch, block and op
-};
-
-/// Uninitialised memory of exactly the size the op declares; empty (null) where it declares none.
-struct ScratchBlock {
-  std::byte* data = nullptr;
-  int64_t size = 0;
-};
 
 /// Tensors stand in the order of the op's own lists.
 struct ForwardArgs {

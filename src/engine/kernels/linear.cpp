@@ -7,10 +7,10 @@
 
 #include <algorithm>
 
-#include "engine/kernels/gemm.h"
 #include "engine/kernels/gradient_out.h"
 #include "engine/kernels/kernel_list.h"
-#include "engine/kernels/scratch_carver.h"
+#include "engine/numerics/gemm.h"
+#include "engine/numerics/scratch_carver.h"
 
 namespace refrain::engine {
 namespace {

@@ -10,11 +10,11 @@
 
 #include <cmath>
 
-#include "engine/kernels/dispatch.h"
 #include "engine/kernels/gradient_out.h"
 #include "engine/kernels/kernel_list.h"
-#include "engine/kernels/parallel.h"
-#include "engine/kernels/scratch_carver.h"
+#include "engine/numerics/dispatch.h"
+#include "engine/numerics/parallel.h"
+#include "engine/numerics/scratch_carver.h"
 
 namespace refrain::engine {
 namespace {

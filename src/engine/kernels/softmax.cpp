@@ -5,8 +5,8 @@
 
 #include "engine/kernels/gradient_out.h"
 #include "engine/kernels/kernel_list.h"
-#include "engine/kernels/matrix.h"
-#include "engine/kernels/vector_math.h"
+#include "engine/numerics/matrix.h"
+#include "engine/numerics/vector_math.h"
 
 namespace refrain::engine {
 namespace {

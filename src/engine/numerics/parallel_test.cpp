@@ -1,4 +1,4 @@
-#include "engine/kernels/parallel.h"
+#include "engine/numerics/parallel.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/kernels/gradient_check.h"
+#include "engine/numerics/test_tensors.h"
 
 namespace refrain::engine {
 namespace {

@@ -1,12 +1,12 @@
-#include "engine/kernels/gemm.h"
+#include "engine/numerics/gemm.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/matmul.h>
 #include <gtest/gtest.h>
 
-#include "engine/kernels/allocation_check.h"
-#include "engine/kernels/gradient_check.h"
+#include "engine/numerics/allocation_check.h"
+#include "engine/numerics/test_tensors.h"
 
 namespace refrain::engine {
 namespace {

@@ -10,10 +10,15 @@
 #include <cstdint>
 
 #include "base/error.h"
-#include "engine/kernels/dispatch.h"
-#include "engine/kernels/kernel.h"
+#include "engine/numerics/dispatch.h"
 
 namespace refrain::engine {
+
+/// Names one stream of random bits: equal keys give equal bits, in any order, on any thread.
+struct DropoutKey {
+  uint64_t seed = 0;
+  uint64_t stream = 0;  // mixes step, micro-batch, block and op
+};
 
 inline constexpr uint32_t kPhiloxMultiplier[2] = {0xD2511F53, 0xCD9E8D57};
 inline constexpr uint32_t kPhiloxWeyl[2] = {0x9E3779B9, 0xBB67AE85};

@@ -5,13 +5,19 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/from_blob.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/error.h"
-#include "engine/kernels/kernel.h"
 #include "model/scratch.h"
 
 namespace refrain::engine {
+
+/// Uninitialised memory of exactly the size the op declares; empty (null) where it declares none.
+struct ScratchBlock {
+  std::byte* data = nullptr;
+  int64_t size = 0;
+};
 
 /// Hands out pieces one after the other, each starting at a multiple of model::kScratchAlign (the
 /// block does). RC_CHECKs that they fit. Memory is uninitialised and lives as long as the block.

@@ -1,10 +1,10 @@
-#include "engine/kernels/philox.h"
+#include "engine/numerics/philox.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "engine/kernels/gradient_check.h"
+#include "engine/numerics/test_tensors.h"
 
 namespace refrain::engine {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "engine/kernels/dispatch.h"
-#include "engine/kernels/parallel.h"
+#include "engine/numerics/dispatch.h"
+#include "engine/numerics/parallel.h"
 
 namespace refrain::engine {
 

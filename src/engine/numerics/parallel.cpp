@@ -1,4 +1,4 @@
-#include "engine/kernels/parallel.h"
+#include "engine/numerics/parallel.h"
 
 #include <ATen/Parallel.h>
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-#include "engine/kernels/vector_math.h"
+#include "engine/numerics/vector_math.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 // inside one it stays on the caller's. It allocates nothing that LibTorch's allocator would see.
 #pragma once
 
-#include "engine/kernels/matrix.h"
+#include "engine/numerics/matrix.h"
 
 namespace refrain::engine {
 

@@ -1,4 +1,4 @@
-#include "engine/kernels/gemm.h"
+#include "engine/numerics/gemm.h"
 
 #include <limits>
 
