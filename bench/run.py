@@ -90,14 +90,15 @@ class Runner:
     def start(self, program, race, environment=None):
         """A server of the race's shape; the peer's needs `sizes`, which Refrain's tells."""
         environment = {"OMP_NUM_THREADS": str(self.options.threads), **(environment or {})}
+        first = ["chrt", "--fifo", "10"] if self.options.realtime else []
         shape = ["--seq", str(race.seq), "--micro-batch", str(race.micro_batch), "--threads",
                  str(self.options.threads)]
         if program == "refrain":
             server = self.options.bin / "refrain-step-server"
-            return Server([str(server), "--model", race.model, *shape], environment)
+            return Server([*first, str(server), "--model", race.model, *shape], environment)
         sizes = [word for name, size in self.sizes.items() for word in (f"--{name}", str(size))]
-        return Server([str(self.options.peer_python), str(ROOT / "bench" / "peer_torch.py"),
-                       *sizes, *shape], environment)
+        return Server([*first, str(self.options.peer_python),
+                       str(ROOT / "bench" / "peer_torch.py"), *sizes, *shape], environment)
 
     def start_both(self, race):
         refrain = self.start("refrain", race)
@@ -128,6 +129,7 @@ class Runner:
         return dict(model=race.model, seq=race.seq, micro_batch=race.micro_batch,
                     sizes=self.sizes, tokens=servers["refrain"].about["tokens"],
                     threads=self.options.threads, load_before=os.getloadavg()[0],
+                    most_tries=self.options.most_tries, realtime=self.options.realtime,
                     programs={name: s.about["program"] for name, s in servers.items()})
 
     def profile(self):
@@ -262,7 +264,7 @@ def wall_ms(command, runs):
 def build_server(folder):
     """Builds the server into build/, with what `make build` has built there."""
     say("building refrain-step-server")
-    for command in (["cmake", "--preset", "release", "-DREFRAIN_BENCH=ON"],
+    for command in (["cmake", "--preset", "release"],
                     ["cmake", "--build", "--preset", "release", "--target", "refrain-step-server",
                      "refrain"]):
         subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
@@ -276,6 +278,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--most-tries", type=int, default=MOST_TRIES,
                         help="of a step, where other processes disturb it; 1: take what comes")
+    parser.add_argument("--realtime", action="store_true",
+                        help="run both sides at real-time priority, on a machine with company")
     parser.add_argument("--threads", type=int, default=min(2, os.cpu_count()))
     parser.add_argument("--bin", type=pathlib.Path, help="programs; default: build/bin, built now")
     parser.add_argument("--peer-python", type=pathlib.Path,

@@ -160,18 +160,21 @@ def everything(race):
 
 
 def noise(race):
+    result = race.result
     control = [c for c in race.ours() if c["setting"] == "none" and c["attention"] == "fused"][1]
     low, middle, high = times(control, race.refrain("none"))
     spreads = [100 * (q[2] - q[0]) / q[1] for q in (quartiles(c["ms"]) for c in race.contenders)]
     others = 100 * statistics.mean(share for c in race.contenders for share in c["others"])
+    again = (f"; {result['repeated']} steps that met more than 4 % were taken again"
+             if result["most_tries"] > 1 else "")
+    first = ", at real-time priority" if result["realtime"] else ""
     return f"""\
-{race.name}: {race.rounds} rounds of {len(race.contenders)} contenders, {race.result['threads']} \
-threads each. Refrain without recompute against itself: {middle:.3f}x ({low:.3f} to {high:.3f}). \
-Interquartile spread of a contender's own times: {statistics.median(spreads):.1f} % of the median \
-(worst {max(spreads):.1f} %). Other processes took {others:.1f} % of the machine during the steps \
-that count; {race.result['repeated']} steps were taken again because others took more than 4 %. \
-Largest relative error of a gradient against PyTorch's: \
-{race.result['gradients']['worst_error']:.1e}. Gradients of all Refrain settings of one attention: \
+{race.name}: {race.rounds} rounds of {len(race.contenders)} contenders, {result['threads']} \
+threads each{first}. Refrain without recompute against itself: {middle:.3f}x ({low:.3f} to \
+{high:.3f}). Interquartile spread of a contender's own times: {statistics.median(spreads):.1f} % \
+of the median (worst {max(spreads):.1f} %). Other processes took at most {others:.1f} % of the \
+machine{again}. Largest relative error of a gradient against PyTorch's: \
+{result['gradients']['worst_error']:.1e}. Gradients of all Refrain settings of one attention: \
 bitwise equal.
 """
 

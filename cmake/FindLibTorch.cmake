@@ -5,7 +5,7 @@
 # Output: LibTorch::cpu (libtorch_cpu.so, libc10.so and their headers), LibTorch_VERSION.
 #
 # No -fopenmp: it would link the compiler's OpenMP runtime beside the one that LibTorch bundles, two
-# pools of threads. src/engine/kernels/parallel.h runs loops on LibTorch's.
+# pools of threads. src/engine/numerics/parallel.h runs loops on LibTorch's.
 set(REFRAIN_LIBTORCH "" CACHE PATH "Folder of LibTorch (holds include/ and lib/)")
 
 # The one the tests have seen; LibTorch's C++ interface may change with every minor release.

@@ -1,9 +1,12 @@
 // OpenMP's fork and join with std::thread, for the `tsan` preset alone.
 //
 // ThreadSanitizer cannot see libgomp's barriers: every loop of ours would be reported as a race, or
-// all of them would have to be suppressed. So what engine/kernels/parallel.cpp looks up in the
+// all of them would have to be suppressed. So what engine/numerics/parallel.cpp looks up in the
 // OpenMP runtime is found here instead (the linker sends our calls of dlsym to __wrap_dlsym).
 // LibTorch's own loops keep libgomp.
+//
+// LibTorch does not know that such a thread is inside a loop and starts loops of its own there,
+// which is slower but right; the preset leaves out the one test that says otherwise.
 #include <string_view>
 #include <thread>
 #include <vector>
