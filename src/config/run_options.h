@@ -12,8 +12,8 @@
 
 namespace refrain::config {
 
-/// AdamW and its schedule: linear warm-up to `lr`, then a cosine down to `min_lr`. The schedule does
-/// not depend on how many steps a run takes, so that stopping and resuming changes no bit.
+/// AdamW and its schedule: linear warm-up to `lr`, then a cosine down to `min_lr`. The schedule
+/// does not depend on how many steps a run takes, so that stopping and resuming changes no bit.
 struct OptimizerOptions {
   double lr = 3e-4;
   double min_lr = 3e-5;

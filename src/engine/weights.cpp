@@ -6,9 +6,9 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "engine/memory/counting_allocator.h"
 #include "engine/numerics/parallel.h"
 #include "engine/numerics/philox.h"
-#include "engine/memory/counting_allocator.h"
 
 namespace refrain::engine {
 namespace {

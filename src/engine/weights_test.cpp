@@ -24,8 +24,7 @@ program::Program program_of(config::Precision precision) {
                                      .ffn_hidden = 96,
                                      .vocab = 256,
                                      .max_positions = 64};
-  return plan::prepare(model, {.seq = 8, .precision = precision}, {},
-                       config::ReplayPolicy::kDemand)
+  return plan::prepare(model, {.seq = 8, .precision = precision}, {}, config::ReplayPolicy::kDemand)
       .program;
 }
 

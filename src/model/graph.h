@@ -42,7 +42,7 @@ enum class OpKind : uint8_t {
   kActivation,        // GELU, in place in backward; or gated SwiGLU
   kAdd,               // residual + dropout(branch), in place over the branch
   kDropout,           // in place
-  kHeadLoss,          // final projection and cross-entropy, in chunks of tokens; forward is backward
+  kHeadLoss,  // final projection and cross-entropy, in chunks of tokens; forward is backward
 };
 std::string_view to_text(OpKind kind);
 
@@ -63,8 +63,8 @@ struct RopeAttributes {
   int64_t head_dim;          // params: table [2, s, d/2], cos then sin, not trained
 };
 /// Fused and unfused attention. Packed: kAttention reads {qkv} [T, H+2K, d], scores {qkv}, context
-/// {probabilities, qkv}. Separate (models with q/k norm): kAttention reads {q [T, H, d], k [T, K, d],
-/// v [T, K, d]}, scores {q, k}, context {probabilities, v}.
+/// {probabilities, qkv}. Separate (models with q/k norm): kAttention reads {q [T, H, d], k [T, K,
+/// d], v [T, K, d]}, scores {q, k}, context {probabilities, v}.
 struct AttentionAttributes {
   int64_t batch, seq, num_heads, num_kv_heads, head_dim;
   double dropout;
@@ -155,9 +155,9 @@ struct Block {
 struct ModelGraph {
   std::vector<LayerGraph> graphs;
   std::vector<Block> blocks;
-  Shape batch_shape;       // token ids and targets, int32 [b, s] each
+  Shape batch_shape;            // token ids and targets, int32 [b, s] each
   DType compute = DType::kF32;  // dtype of activations and weights
-  bool masters = false;    // weights are bf16 beside float32 masters
+  bool masters = false;         // weights are bf16 beside float32 masters
 
   const LayerGraph& graph(size_t block) const { return graphs[blocks[block].graph]; }
 };

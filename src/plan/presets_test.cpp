@@ -17,7 +17,6 @@ using config::Label;
 using config::ModelConfig;
 using config::RecomputeSetting;
 using config::RunShape;
-using program::Program;
 using program::ReplayPolicy;
 using program::Step;
 using program::StepKind;

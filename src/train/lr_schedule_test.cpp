@@ -11,7 +11,8 @@ namespace {
 
 using config::OptimizerOptions;
 
-const OptimizerOptions kSchedule = {.lr = 0.3, .min_lr = 0.1, .warmup_steps = 10, .decay_steps = 110};
+const OptimizerOptions kSchedule = {
+    .lr = 0.3, .min_lr = 0.1, .warmup_steps = 10, .decay_steps = 110};
 
 TEST(LrSchedule, WarmUpIsLinearAndEndsAtTheWholeRate) {
   EXPECT_DOUBLE_EQ(learning_rate(kSchedule, 1), 0.03);
