@@ -246,9 +246,8 @@ def sections(results):
         yield "At equal recompute", equal_recompute(races)
         yield "The cheapest activations: `selective:pointwise`", pointwise(races)
     for race in races:
-        if len(race.peers()) > len(EQUALS):
-            yield (f"For each setting of PyTorch, the fastest of Refrain's with no more bytes "
-                   f"({race.name})", dominance(race))
+        yield (f"For each setting of PyTorch, the fastest of Refrain's with no more bytes "
+               f"({race.name})", dominance(race))
         if policies(race).count("\n") > 2:
             yield f"Replay on demand and by regions ({race.name})", policies(race)
     for race in races:

@@ -27,7 +27,7 @@ fail() {
 }
 
 # at_least HAVE WANT: compares versions.
-at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
+at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | sed -n 1p)" = "$2" ]; }
 
 check_machine() {
   local system machine glibc
@@ -73,11 +73,11 @@ install_packages() {
     say "packages: this is not Debian or Ubuntu; what these packages hold must be there: $*"
     return
   fi
-  local package
+  local package state
   missing=()
   for package; do
-    dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed ||
-      missing+=("$package")
+    state=$(dpkg-query -W -f '${db:Status-Status} ' "$package" 2>/dev/null) || true
+    [[ " $state" == *" installed "* ]] || missing+=("$package")
   done
   if [ ${#missing[@]} = 0 ]; then
     say "packages: all $# are there"
@@ -97,7 +97,8 @@ check_tools() {
   command -v "$compiler" >/dev/null || fail "there is no C++ compiler ($compiler)" "install g++ $kMinGcc or later"
   command -v cmake >/dev/null || fail "there is no cmake" "install CMake $kMinCmake or later"
   command -v ninja >/dev/null || fail "there is no ninja" "install ninja-build"
-  if ! "$compiler" --version | grep -qi clang; then
+  version=$("$compiler" --version)
+  if [[ "${version,,}" != *clang* ]]; then
     version=$("$compiler" -dumpfullversion -dumpversion)
     at_least "$version" $kMinGcc ||
       fail "C++20 needs g++ $kMinGcc or later, $compiler is $version" "install a newer one and name it: CXX=g++-$kMinGcc make build"

@@ -22,13 +22,13 @@ position() {
 }
 
 # A header of src/FOLDER, as others include it; nothing where it has none.
-header_of() { find "$kSource/src/$1" -name '*.h' -printf "$1/%P\n" | sort | head -n 1; }
+header_of() { find "$kSource/src/$1" -name '*.h' -printf "$1/%P\n" | sort | sed -n 1p; }
 
 # The same of a library, which may be a sub-folder: CMake names its own include folder first.
 own_header_of() {
   local arrow
   arrow=$(awk -v name="$1" '$1 == name {print $2}' "$kIncludes")
-  find -L "$arrow" -name '*.h' -printf '%P\n' | sort | head -n 1
+  find -L "$arrow" -name '*.h' -printf '%P\n' | sort | sed -n 1p
 }
 
 # compiles LIBRARY HEADER: whether a source of the library could include the header.

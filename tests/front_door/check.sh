@@ -24,6 +24,9 @@ check() {
   fi
 }
 
+# A command's output is taken whole, then looked at: a reader that leaves a pipe early (head, grep -q)
+# may kill its writer, and `pipefail` calls that a failure.
+#
 # contains TEXT PART...: each part must stand in the text.
 contains() {
   local text=$1 part

@@ -33,7 +33,7 @@ engine_has_one_openmp() {
   fi
 }
 
-version_is_printed() { "$kBin/refrain" --version | grep -qE '[0-9]+\.[0-9]+\.[0-9]+'; }
+version_is_printed() { grep -E '[0-9]+\.[0-9]+\.[0-9]+' <<<"$("$kBin/refrain" --version)"; }
 
 check "refrain links no LibTorch and no OpenMP" refrain_has_no_libtorch
 check "refrain --version prints a version" version_is_printed

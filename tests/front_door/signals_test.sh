@@ -23,11 +23,12 @@ stops_with() {
 }
 
 goes_on_after() {
-  local step
+  local step lines
   step=$(basename "$work/$1"/step-*)
   step=$((10#${step#step-}))
-  "$kBin/refrain" train --model llama-tiny --seq 64 --steps $((step + 1)) --json --resume "$work/$1" |
-    head -n 1 | grep -q "\"step\":$((step + 1)),"
+  lines=$("$kBin/refrain" train --model llama-tiny --seq 64 --steps $((step + 1)) --json \
+    --resume "$work/$1")
+  contains "${lines%%$'\n'*}" "\"step\":$((step + 1)),"
 }
 
 check "SIGINT ends a run with 130, saved" stops_with INT 130
