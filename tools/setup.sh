@@ -76,8 +76,9 @@ install_packages() {
   local package state
   missing=()
   for package; do
-    state=$(dpkg-query -W -f '${db:Status-Status} ' "$package" 2>/dev/null) || true
-    [[ " $state" == *" installed "* ]] || missing+=("$package")
+    state=$(dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null) || true
+    # One line an architecture that the package is there for.
+    [[ $'\n'$state$'\n' == *$'\n'installed$'\n'* ]] || missing+=("$package")
   done
   if [ ${#missing[@]} = 0 ]; then
     say "packages: all $# are there"

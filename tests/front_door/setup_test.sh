@@ -17,7 +17,7 @@ new_machine() {
   touch "$calls" "$work/libtorch/include/ATen/core/Tensor.h" "$work/libtorch/lib/"{libtorch_cpu,libc10}.so
   cp -r "$kSource/tools" "$tree/tools"
   local tool
-  for tool in bash env awk sed sort head grep dirname cat rm; do
+  for tool in bash env awk sed sort grep dirname cat rm; do
     ln -s "$(command -v $tool)" "$bin/$tool"
   done
   stand_in uname 'case $1 in -s) echo Linux ;; -m) echo x86_64 ;; esac'
@@ -52,7 +52,8 @@ nothing_missing() {
 
 missing_package() {
   new_machine
-  stand_in dpkg-query 'case "$*" in *libfmt-dev) exit 1 ;; *git) echo config-files ;; *) echo installed ;; esac'
+  stand_in dpkg-query 'case "$*" in *libfmt-dev) exit 1 ;; *git) echo config-files ;; *make) printf "config-files\\ninstalled\\n" ;;
+    *) echo installed ;; esac'
   contains "$(setup)" "installing git libfmt-dev"
   contains "$(cat "$calls")" "update" "install -y --no-install-recommends git libfmt-dev"
 }

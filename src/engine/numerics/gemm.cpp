@@ -1,5 +1,6 @@
 #include "engine/numerics/gemm.h"
 
+#include <cstdlib>
 #include <limits>
 
 #include "base/error.h"
@@ -17,6 +18,19 @@ void dgemm_(const char* transpose_a, const char* transpose_b, const int* m, cons
 
 namespace refrain::engine {
 namespace {
+
+// MKL on Intel's CPUs divides some products among its threads along the sum, and then two threads
+// give other bits than one. Its strict mode does not (Intel, "Conditional Numerical
+// Reproducibility"), at the same speed on the shapes of docs/performance.md; on AMD's CPUs no
+// product was seen to differ, and the mode is not documented for them. MKL reads this once, at its
+// first call, so it is set before main. A value of the user's own stands.
+[[maybe_unused]] const bool asked_for_strict_bits = [] {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_is("intel")) return ::setenv("MKL_CBWR", "AUTO,STRICT", /*overwrite=*/0) == 0;
+#endif
+  return false;
+}();
 
 int blas_int(int64_t value) {
   RC_CHECK(value >= 0 && value <= std::numeric_limits<int>::max(), "{}", value);

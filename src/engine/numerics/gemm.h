@@ -1,6 +1,7 @@
 // The one seam to the GEMM library: products of row-major matrices through the BLAS that LibTorch
 // carries (MKL in the wheel). Called outside a loop of ours the library uses its own threads,
-// inside one it stays on the caller's. It allocates nothing that LibTorch's allocator would see.
+// inside one it stays on the caller's; a product's bits do not depend on their number. It
+// allocates nothing that LibTorch's allocator would see.
 #pragma once
 
 #include "engine/numerics/matrix.h"

@@ -57,19 +57,22 @@ TYPED_TEST(GemmTest, FormsEqualMatmulAlsoOfStridedMatrices) {
 }
 
 // The property that training with any number of threads rests on. Sizes as linear layers have them.
-TEST(Gemm, TwoThreadsGiveTheBitsOfOne) {
+TYPED_TEST(GemmTest, TwoThreadsGiveTheBitsOfOne) {
+  using T = TypeParam;
+  const at::ScalarType dtype = c10::CppTypeToScalarType<T>::value;
   for (const auto& [m, n, k] : {Size{512, 768, 256}, Size{1024, 384, 130}, Size{257, 2051, 129},
-                                Size{64, 4096, 512}, Size{2048, 96, 512}, Size{96, 96, 4096}}) {
-    const at::Tensor a = random_tensor({m, k}, at::kFloat, 1), at = a.t().contiguous();
-    const at::Tensor b = random_tensor({k, n}, at::kFloat, 2), bt = b.t().contiguous();
+                                Size{64, 4096, 512}, Size{2048, 96, 512}, Size{96, 96, 4096},
+                                Size{1, 1024, 512}, Size{300, 3, 384}, Size{256, 300, 1408}}) {
+    const at::Tensor a = random_tensor({m, k}, dtype, 1), at = a.t().contiguous();
+    const at::Tensor b = random_tensor({k, n}, dtype, 2), bt = b.t().contiguous();
     const auto products = [&](int threads) {
       const ThreadScope scope(threads);
       Tensors c;
-      for (int i = 0; i < 3; ++i) c.push_back(at::empty({m, n}));
-      const auto ma = matrix_of<float>(a).as_const(), mb = matrix_of<float>(b).as_const();
-      gemm_nn(ma, mb, matrix_of<float>(c[0]));
-      gemm_nt(ma, matrix_of<float>(bt).as_const(), matrix_of<float>(c[1]));
-      gemm_tn(matrix_of<float>(at).as_const(), mb, matrix_of<float>(c[2]));
+      for (int i = 0; i < 3; ++i) c.push_back(at::empty({m, n}, a.options()));
+      const auto ma = matrix_of<T>(a).as_const(), mb = matrix_of<T>(b).as_const();
+      gemm_nn(ma, mb, matrix_of<T>(c[0]));
+      gemm_nt(ma, matrix_of<T>(bt).as_const(), matrix_of<T>(c[1]));
+      gemm_tn(matrix_of<T>(at).as_const(), mb, matrix_of<T>(c[2]));
       return c;
     };
     const Tensors one = products(1), two = products(2);
