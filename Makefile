@@ -9,6 +9,8 @@ MAKEFLAGS += --no-print-directory
 export REFRAIN_LIBTORCH
 export CTEST_PARALLEL_LEVEL ?= $(shell nproc)
 
+FUZZ_SECONDS ?= 60
+
 # The main job: a small Llama on the C++ headers of the installed LibTorch, under every kind of
 # recompute setting; two to three minutes on two cores.
 RUN ?= bench --model llama-15m
@@ -37,6 +39,17 @@ bench: build  ## Race Refrain against PyTorch (installs PyTorch into .venv-peer,
 
 sanitize: asan tsan  ## Run unit and exact tests under ASan, UBSan and TSan
 
+# Each parser over its corpus; FUZZ_SECONDS of it. New inputs stay in build-fuzz.
+fuzz: setup  ## Fuzz the parsers, a minute each
+	tools/setup.sh fuzz
+	$(CONFIGURE) fuzz
+	cmake --build --preset fuzz
+	for parser in batch config_file flags overrides; do \
+	  mkdir -p build-fuzz/found/$$parser; \
+	  build-fuzz/bin/fuzz_$$parser -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -max_len=65536 \
+	    -artifact_prefix=build-fuzz/ build-fuzz/found/$$parser tests/fuzz/corpus/$$parser; \
+	done
+
 format:  ## Reformat the C++ sources
 	tools/setup.sh lint
 	$(SOURCES) | xargs clang-format -i
@@ -50,6 +63,9 @@ lint: setup  ## Check the formatting and clang-tidy's list
 
 docs: build  ## Write the pages of docs/ that are derived from the code
 	build/bin/refrain labels --markdown > docs/labels.md
+	build/bin/refrain rules --markdown > docs/rules.md
+	build/bin/refrain knobs --markdown > docs/knobs.md
+	build/bin/refrain recipes --verdicts --markdown > docs/recipes.md
 
 clean:  ## Remove every build folder (not .venv)
 	rm -rf build build-*
@@ -67,4 +83,4 @@ tsan: setup
 	$(NO_ASLR) cmake --build --preset tsan
 	$(NO_ASLR) ctest --preset tsan
 
-.PHONY: help run build test bench sanitize format lint docs clean setup asan tsan
+.PHONY: help run build test bench sanitize fuzz format lint docs clean setup asan tsan

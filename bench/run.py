@@ -9,10 +9,12 @@ Parts: S, M     races at two shapes: every contender takes one step a round, in 
        profile  where a step of Refrain spends its time
        malloc   the same program under other settings of malloc, raced against itself
        startup  how long the programs that need no LibTorch take
+       check    how many configurations a second are judged
 Nothing here is needed but Python; the peer's Python needs torch and numpy.
 """
 import argparse
 import datetime
+import gzip
 import json
 import os
 import pathlib
@@ -64,11 +66,11 @@ RACES = {
 }
 
 MALLOC = {  # what is changed -> the program, and the environment that changes it
-    "Refrain on huge pages": ("refrain", {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}),
     # What Refrain sets for itself, see src/engine/memory/counting_allocator.cpp.
-    "PyTorch with a heap that keeps its pages": (
+    "PyTorch with a heap that keeps its pages, huge ones": (
         "peer", {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold="
-                                   "2147483647:glibc.malloc.top_pad=67108864"}),
+                                   "2147483647:glibc.malloc.top_pad=67108864:"
+                                   "glibc.malloc.hugetlb=1"}),
 }
 
 
@@ -169,10 +171,23 @@ class Runner:
     def startup(self):
         refrain = str(self.options.bin / "refrain")
         commands = {"--help": [refrain, "--help"],
-                    "ledger": [refrain, "ledger", "--model", "llama3-70b", "--seq", "4096"]}
+                    "ledger": [refrain, "ledger", "--model", "llama3-70b", "--seq", "4096"],
+                    "check": [refrain, "check", "--model", "deepseek_v3", "-pp", "16", "-ep", "64",
+                              "--recompute_modules", "mla_up_proj", "mlp"]}
         self.save("startup", {name: dict(command=" ".join(["refrain", *command[1:]]),
                                          ms=wall_ms(command, runs=100))
                               for name, command in commands.items()})
+
+    def check(self):
+        """Every recorded verdict of every release in one batch, on one core."""
+        refrain = str(self.options.bin / "refrain")
+        records = b"".join(gzip.decompress(path.read_bytes()) for path in
+                           sorted((ROOT / "tests/cases/conformance").glob("*.jsonl.gz")))
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(records)
+            file.flush()
+            self.save("check", dict(configurations=records.count(b"\n"),
+                                    ms=wall_ms([refrain, "check", "--batch", file.name], runs=15)))
 
     def machine(self):
         cpu = next(line.partition(":")[2].strip() for line in open("/proc/cpuinfo")
@@ -274,7 +289,7 @@ def build_server(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="S,M,profile,malloc,startup", help="parts, by commas")
+    parser.add_argument("--only", default="S,M,profile,malloc,startup,check", help="parts, by commas")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--most-tries", type=int, default=MOST_TRIES,
                         help="of a step, where other processes disturb it; 1: take what comes")
@@ -288,6 +303,8 @@ def main():
     parser.add_argument("--page", type=pathlib.Path, default=ROOT / "docs" / "performance.md")
     parser.add_argument("--render", action="store_true", help="measure nothing")
     options = parser.parse_args()
+    if not options.page.exists():
+        parser.error(f"{options.page} does not exist: tables are put between its markers")
     runner = Runner(options)
     if not options.render:
         options.bin = options.bin or build_server(ROOT / "build" / "bin")

@@ -235,6 +235,14 @@ def startup(found):
     return table(["command", "wall time, median (quartiles)", "runs"], rows)
 
 
+def check(found):
+    rates = sorted(found["configurations"] / ms * 1000 for ms in found["ms"])
+    low, middle, high = quartiles(rates)
+    return table(["`refrain check --batch`", "configurations a second, median (quartiles)", "runs"],
+                 [[f"{found['configurations']} configurations, eight releases",
+                   f"{middle:,.0f} ({low:,.0f} to {high:,.0f})", len(rates)]])
+
+
 def sections(results):
     machine = results["machine"]
     races = [Race(name, results[name]) for name in ("S", "M") if name in results]
@@ -254,7 +262,8 @@ def sections(results):
         yield f"Everything measured: {race.title()}", everything(race)
     for part, title, text in (("profile", "Where a step of Refrain spends its time", profile),
                               ("malloc", "The part that malloc has in it", malloc),
-                              ("startup", "Start-up", startup)):
+                              ("startup", "Start-up", startup),
+                              ("check", "Checks", check)):
         if part in results:
             yield title, text(results[part])
     if races:

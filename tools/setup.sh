@@ -3,6 +3,7 @@
 #
 #   tools/setup.sh         compiler, libraries and LibTorch (into .venv): for `make build`
 #   tools/setup.sh lint    clang-format and clang-tidy: for `make lint`
+#   tools/setup.sh fuzz    Clang with libFuzzer: for `make fuzz`
 #   tools/setup.sh peer    Python's PyTorch (into .venv-peer): for `make bench`
 #
 # REFRAIN_LIBTORCH=DIR    uses a LibTorch of your own (DIR holds include/ and lib/); no .venv then.
@@ -12,10 +13,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly kBuildPackages=(
   g++ make cmake ninja-build git
   python3 python3-venv
-  libfmt-dev nlohmann-json3-dev libcli11-dev libxxhash-dev
+  libfmt-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libyaml-cpp-dev
   libgtest-dev
 )
 readonly kLintPackages=(clang-format clang-tidy)
+readonly kFuzzPackages=(clang-14 libclang-rt-14-dev)
 readonly kMinGcc=12 kMinCmake=3.25 kMinGlibc=2.28
 
 say() { printf '==> %s\n' "$*"; }
@@ -158,11 +160,12 @@ case "${1:-build}" in
     setup_libtorch
     ;;
   lint) install_packages "${kLintPackages[@]}" ;;
+  fuzz) install_packages "${kFuzzPackages[@]}" ;;
   peer)
     check_machine
     install_wheels .venv-peer tools/peer.txt 9000
     .venv-peer/bin/python -c 'import numpy, torch' ||
       fail "PyTorch in .venv-peer does not start" "rm -r .venv-peer, then run it again"
     ;;
-  *) fail "there is no set-up called $1" "tools/setup.sh, tools/setup.sh lint, or tools/setup.sh peer" ;;
+  *) fail "there is no set-up called $1" "tools/setup.sh, or tools/setup.sh lint, fuzz or peer" ;;
 esac

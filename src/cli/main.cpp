@@ -1,5 +1,6 @@
 // `refrain`: everything that needs no LibTorch. Starts in milliseconds; hands training over to
 // `refrain-engine`.
+#include "cli/check/commands.h"
 #include "cli/commands.h"
 #include "cli/spine.h"
 
@@ -12,6 +13,13 @@ int main(int argc, char** argv) {
        ledger_command},
       {"labels", "print what each recompute label frees and repeats", labels_command},
       {"models", "list the models known by name", models_command},
+      {"check", "judge a configuration as Megatron would, before a device is touched",
+       check_command},
+      {"recipes", "list published recipes, and judge them", recipes_command},
+      {"diff", "print what two configurations differ in", diff_command},
+      {"rules", "list the rules that check holds configurations against", rules_command},
+      {"knobs", "list the knobs that check judges", knobs_command},
+      {"explain", "explain a rule, a knob or a label", explain_command},
   };
   return run_spine("refrain", kSubcommands, argc, argv);
 }

@@ -41,7 +41,12 @@ for page in "$kSource"/README.md "$kSource"/CONTRIBUTING.md "$kSource"/docs/*.md
   done < <(commands_of "$page")
 done
 
-labels_page_is_current() { "$kBin/refrain" labels --markdown | diff - "$kSource/docs/labels.md"; }
-check "docs/labels.md is what refrain labels --markdown writes" labels_page_is_current
+# page_is_current PAGE COMMAND...: a derived page is what the command writes.
+page_is_current() { local page=$1; shift; "$kBin/refrain" "$@" --markdown | diff - "$kSource/docs/$page.md"; }
+for page in labels rules knobs; do
+  check "docs/$page.md is what refrain $page --markdown writes" page_is_current $page $page
+done
+check "docs/recipes.md is what refrain recipes --verdicts --markdown writes" \
+  page_is_current recipes recipes --verdicts
 
 finish

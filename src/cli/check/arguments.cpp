@@ -1,0 +1,138 @@
+#include "cli/check/arguments.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <iterator>
+
+#include "config/recipes/architecture.h"
+#include "config/recipes/recipe.h"
+#include "config/scan.h"
+
+namespace refrain::cli {
+namespace {
+
+using config::Assignments;
+using config::HarnessRevision;
+
+struct OwnSwitch {
+  std::string_view name;
+  bool CheckArguments::* target;
+};
+constexpr OwnSwitch kSwitches[] = {{"--help", &CheckArguments::help},
+                                   {"-h", &CheckArguments::help},
+                                   {"--json", &CheckArguments::json},
+                                   {"--effective", &CheckArguments::effective},
+                                   {"--strict", &CheckArguments::strict}};
+
+struct OwnText {
+  std::string_view name;
+  std::string CheckArguments::* target;
+};
+constexpr OwnText kTexts[] = {{"--batch", &CheckArguments::batch},
+                              {"--recipe", &CheckArguments::recipe},
+                              {"--model", &CheckArguments::model}};
+
+struct Revision {
+  std::string_view name;
+  HarnessRevision revision;
+};
+constexpr Revision kRevisions[] = {{"v0.2", HarnessRevision::kV0_2},
+                                   {"v0.3", HarnessRevision::kV0_3},
+                                   {"v0.5", HarnessRevision::kV0_5}};
+
+bool take_switch(std::string_view word, CheckArguments& arguments) {
+  for (const OwnSwitch& own : kSwitches) {
+    if (word != own.name) continue;
+    arguments.*own.target = true;
+    return true;
+  }
+  return false;
+}
+
+bool names_value(std::string_view name) {
+  if (name == "--dialect" || name == "--harness") return true;
+  for (const OwnText& own : kTexts) {
+    if (name == own.name) return true;
+  }
+  return false;
+}
+
+void take_value(std::string_view name, const std::string& value, CheckArguments& arguments,
+                Findings& findings) {
+  for (const OwnText& own : kTexts) {
+    if (name == own.name) arguments.*own.target = value;
+  }
+  if (name == "--dialect") {
+    auto parsed = config::parse_dialect(value);
+    arguments.dialect = parsed.value;
+    std::move(parsed.findings.begin(), parsed.findings.end(), std::back_inserter(findings));
+  }
+  if (name != "--harness") return;
+  for (const Revision& known : kRevisions) {
+    if (value == known.name) {
+      arguments.harness = known.revision;
+      return;
+    }
+  }
+  findings.push_back({"check.unknown-harness",
+                      fmt::format("the harness's revision must be v0.2, v0.3 or v0.5: {}",
+                                  config::in_quotes(value)),
+                      "leave it out for the newest"});
+}
+
+template <class T>
+void append(Checked<T> read, Assignments& assignments, Findings& findings) {
+  std::move(read.findings.begin(), read.findings.end(), std::back_inserter(findings));
+  if (!read.value) return;
+  if constexpr (std::is_same_v<T, Assignments>) {
+    std::move(read.value->begin(), read.value->end(), std::back_inserter(assignments));
+  } else {
+    auto& found = read.value->assignments;
+    std::move(found.begin(), found.end(), std::back_inserter(assignments));
+  }
+}
+
+}  // namespace
+
+Checked<CheckArguments> parse_check(const std::vector<std::string>& given) {
+  CheckArguments arguments;
+  Findings findings;
+  for (size_t i = 0; i < given.size(); ++i) {
+    const std::string& word = given[i];
+    if (take_switch(word, arguments)) continue;
+    const size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    if (!names_value(name)) {
+      arguments.words.push_back(word);
+      continue;
+    }
+    if (equals != std::string::npos) {
+      take_value(name, word.substr(equals + 1), arguments, findings);
+    } else if (i + 1 < given.size()) {
+      take_value(name, given[++i], arguments, findings);
+    } else {
+      findings.push_back({"cli.missing-value",
+                          fmt::format("{} must be followed by its value: it is the last word", name),
+                          "give the value, or leave the flag out"});
+    }
+  }
+  if (rejects(findings)) return Checked<CheckArguments>::reject(std::move(findings));
+  return Checked<CheckArguments>::accept(std::move(arguments), std::move(findings));
+}
+
+Checked<Assignments> read_configuration(const CheckArguments& arguments) {
+  Assignments assignments;
+  Findings findings;
+  if (!arguments.model.empty()) {
+    append(config::find_architecture(arguments.model), assignments, findings);
+  }
+  if (!arguments.recipe.empty()) {
+    append(config::find_recipe(arguments.recipe), assignments, findings);
+  }
+  append(config::read_words(arguments.words, arguments.harness), assignments, findings);
+  if (rejects(findings)) return Checked<Assignments>::reject(std::move(findings));
+  return Checked<Assignments>::accept(std::move(assignments), std::move(findings));
+}
+
+}  // namespace refrain::cli

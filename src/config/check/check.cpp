@@ -1,0 +1,76 @@
+#include "config/check/check.h"
+
+#include "config/scan.h"
+
+namespace refrain::config {
+namespace {
+
+CheckFinding plain(const Finding& finding) {
+  CheckFinding shown;
+  shown.id = finding.rule;
+  shown.severity = finding.severity == Severity::kError ? "error" : "note";
+  shown.message = finding.message;
+  shown.remedy = finding.remedy;
+  // What a class says to an argument that it does not know, or cannot use.
+  if (finding.severity == Severity::kError) shown.error_type = "TypeError";
+  return shown;
+}
+
+std::vector<ShownKnob> knobs_of(const Rule& rule, const Configuration& given, Dialect dialect) {
+  std::vector<ShownKnob> shown;
+  for (const std::string& name : split(rule.knobs, ' ')) {
+    const Knob* knob = find_knob(name);
+    if (knob == nullptr || !knob->dialects.has(dialect)) continue;
+    const auto source = given.sources.find(knob->name);
+    shown.push_back({knob->name, value_of(given.knobs, *knob),
+                     source == given.sources.end() ? Source{} : source->second});
+  }
+  return shown;
+}
+
+CheckFinding told(const Ruling& ruling, const Configuration& given, Dialect dialect) {
+  const Rule& rule = *ruling.rule;
+  CheckFinding finding;
+  finding.id = rule.id;
+  finding.severity = is_error(rule.outcome) ? "error" : to_text(rule.outcome);
+  finding.message = ruling.message;
+  finding.because = rule.because;
+  finding.remedy = rule.remedy;
+  finding.knobs = knobs_of(rule, given, dialect);
+  if (is_error(rule.outcome)) {
+    finding.error_type = to_text(rule.outcome);
+    finding.remedies = remedies_of(rule, given.knobs, dialect);
+  }
+  return finding;
+}
+
+}  // namespace
+
+CheckReport check(const Assignments& assignments, const Findings& findings, Dialect dialect) {
+  CheckReport report;
+  report.dialect = dialect;
+  for (const Finding& finding : findings) report.findings.push_back(plain(finding));
+  Checked<Configuration> configured = configure(assignments, dialect);
+  for (const Finding& finding : configured.findings) report.findings.push_back(plain(finding));
+  if (!configured.value) return report;
+  report.given = std::move(configured.value);
+  const Judgement judgement = judge(report.given->knobs, dialect);
+  for (const Ruling& ruling : judgement.rulings) {
+    if (ruling.rule->outcome != Outcome::kFill) {
+      report.findings.push_back(told(ruling, *report.given, dialect));
+    }
+  }
+  report.accepted = judgement.accepted && !rejects(findings);
+  report.effective = judgement.effective;
+  if (!report.accepted) return report;
+  Checked<Resolved> resolved = resolve(report.effective, context_of(report.effective, dialect));
+  report.resolved = std::move(resolved.value);
+  for (const Finding& finding : resolved.findings) {
+    if (finding.rule == "layout.not-told") continue;  // nothing wrong: there is no model to resolve
+    report.findings.push_back(plain(finding));
+    report.accepted = false;
+  }
+  return report;
+}
+
+}  // namespace refrain::config
