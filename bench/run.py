@@ -172,8 +172,8 @@ class Runner:
         refrain = str(self.options.bin / "refrain")
         commands = {"--help": [refrain, "--help"],
                     "ledger": [refrain, "ledger", "--model", "llama3-70b", "--seq", "4096"],
-                    "check": [refrain, "check", "--model", "deepseek_v3", "-pp", "16", "-ep", "64",
-                              "--recompute_modules", "mla_up_proj", "mlp"]}
+                    "check": [refrain, "check", "--model", "qwen3_30b_a3b", "-pp", "4", "-ep", "8",
+                              "--recompute_modules", "layernorm", "mlp"]}
         self.save("startup", {name: dict(command=" ".join(["refrain", *command[1:]]),
                                          ms=wall_ms(command, runs=100))
                               for name, command in commands.items()})

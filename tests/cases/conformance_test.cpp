@@ -55,14 +55,13 @@ std::vector<config::Dialect> releases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Mcore, Conformance, testing::ValuesIn(releases()),
-                         [](const auto& one) {
-                           std::string name(to_text(one.param));
-                           for (char& c : name) {
-                             if (c == '-' || c == '.') c = '_';
-                           }
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Mcore, Conformance, testing::ValuesIn(releases()), [](const auto& one) {
+  std::string name(to_text(one.param));
+  for (char& c : name) {
+    if (c == '-' || c == '.') c = '_';
+  }
+  return name;
+});
 
 }  // namespace
 }  // namespace refrain

@@ -35,8 +35,8 @@ std::vector<Case> read_cases() {
 /// Where the rule stands in the table; its size where nobody knows the rule.
 size_t position(const std::string& id) {
   static const std::vector<const Rule*> rules = all_rules();
-  const auto found = std::find_if(rules.begin(), rules.end(),
-                                  [&](const Rule* rule) { return rule->id == id; });
+  const auto found =
+      std::find_if(rules.begin(), rules.end(), [&](const Rule* rule) { return rule->id == id; });
   return static_cast<size_t>(found - rules.begin());
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <iterator>
 
+#include "config/model_config.h"
 #include "config/recipes/architecture.h"
 #include "config/recipes/recipe.h"
 #include "config/scan.h"
@@ -17,7 +18,7 @@ using config::HarnessRevision;
 
 struct OwnSwitch {
   std::string_view name;
-  bool CheckArguments::* target;
+  bool CheckArguments::*target;
 };
 constexpr OwnSwitch kSwitches[] = {{"--help", &CheckArguments::help},
                                    {"-h", &CheckArguments::help},
@@ -27,7 +28,7 @@ constexpr OwnSwitch kSwitches[] = {{"--help", &CheckArguments::help},
 
 struct OwnText {
   std::string_view name;
-  std::string CheckArguments::* target;
+  std::string CheckArguments::*target;
 };
 constexpr OwnText kTexts[] = {{"--batch", &CheckArguments::batch},
                               {"--recipe", &CheckArguments::recipe},
@@ -81,6 +82,43 @@ void take_value(std::string_view name, const std::string& value, CheckArguments&
                       "leave it out for the newest"});
 }
 
+/// A dense model as the assignments that its publishers could have written.
+Assignments assignments_of(const config::ModelConfig& model) {
+  const bool gated = model.activation == config::ActivationKind::kSwiglu;
+  const bool rms = model.norm == config::NormKind::kRmsNorm;
+  const std::pair<const char*, config::Value> values[] = {
+      {"num_layers", model.num_layers},
+      {"hidden_size", model.hidden},
+      {"ffn_hidden_size", model.ffn_hidden},
+      {"num_attention_heads", model.num_heads},
+      {"num_query_groups", model.num_kv_heads},
+      {"kv_channels", model.head_dim},
+      {"normalization", rms ? "RMSNorm" : "LayerNorm"},
+      {"activation_func", gated ? "silu" : "gelu"},
+      {"gated_linear_unit", gated},
+      {"add_bias_linear", model.linear_bias}};
+  Assignments assignments;
+  for (const auto& [knob, value] : values) {
+    assignments.push_back({knob, value, {config::Origin::kRecipe, model.name}, false});
+  }
+  return assignments;
+}
+
+/// A published architecture, else a model that `refrain models` names or a Hugging Face
+/// config.json.
+Checked<Assignments> read_model(const std::string& name) {
+  if (const auto* known = config::architecture_named(name)) {
+    return Checked<Assignments>::accept(known->assignments);
+  }
+  const auto found = config::find_model(name);
+  if (found.value) {
+    return Checked<Assignments>::accept(assignments_of(*found.value), found.findings);
+  }
+  const bool is_file = name.find('/') != std::string::npos || name.ends_with(".json");
+  return Checked<Assignments>::reject(is_file ? found.findings
+                                              : config::find_architecture(name).findings);
+}
+
 template <class T>
 void append(Checked<T> read, Assignments& assignments, Findings& findings) {
   std::move(read.findings.begin(), read.findings.end(), std::back_inserter(findings));
@@ -112,9 +150,10 @@ Checked<CheckArguments> parse_check(const std::vector<std::string>& given) {
     } else if (i + 1 < given.size()) {
       take_value(name, given[++i], arguments, findings);
     } else {
-      findings.push_back({"cli.missing-value",
-                          fmt::format("{} must be followed by its value: it is the last word", name),
-                          "give the value, or leave the flag out"});
+      findings.push_back(
+          {"cli.missing-value",
+           fmt::format("{} must be followed by its value: it is the last word", name),
+           "give the value, or leave the flag out"});
     }
   }
   if (rejects(findings)) return Checked<CheckArguments>::reject(std::move(findings));
@@ -125,7 +164,7 @@ Checked<Assignments> read_configuration(const CheckArguments& arguments) {
   Assignments assignments;
   Findings findings;
   if (!arguments.model.empty()) {
-    append(config::find_architecture(arguments.model), assignments, findings);
+    append(read_model(arguments.model), assignments, findings);
   }
   if (!arguments.recipe.empty()) {
     append(config::find_recipe(arguments.recipe), assignments, findings);

@@ -18,7 +18,7 @@ struct CheckArguments {
   std::optional<config::Dialect> dialect;
   std::string batch;   // a path, "-" for stdin; empty: none
   std::string recipe;  // an id; empty: none
-  std::string model;   // an architecture's name; empty: none
+  std::string model;   // an architecture, a model of ours, or a config.json; empty: none
   config::HarnessRevision harness = config::kNewestHarness;
   std::vector<std::string> words;  // the rest: files, flags of Megatron, overrides
 

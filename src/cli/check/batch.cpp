@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "config/knobs/configuration.h"
 #include "config/check/judge.h"
+#include "config/knobs/configuration.h"
 #include "config/scan.h"
 
 namespace refrain::cli {
@@ -13,8 +13,8 @@ namespace {
 
 using config::Assignments;
 using config::Dialect;
-using nlohmann::ordered_json;
 using config::Value;
+using nlohmann::ordered_json;
 
 // What a verdict shows of the configuration after construction, in the order of the conformance
 // records; fields that a dialect does not have are left out.
@@ -106,9 +106,8 @@ ordered_json judge_record(const Value& record, std::optional<Dialect> dialect) {
     return invalid(id, "a line must be a JSON object with an object `kwargs`");
   }
   if (!dialect && record.contains("version")) {
-    const std::string version = record["version"].is_string()
-                                    ? record["version"].get<std::string>()
-                                    : record["version"].dump();
+    const std::string version = record["version"].is_string() ? record["version"].get<std::string>()
+                                                              : record["version"].dump();
     const auto parsed = config::parse_dialect("mcore-" + version);
     if (!parsed.value) return invalid(id, parsed.findings[0].message);
     dialect = *parsed.value;

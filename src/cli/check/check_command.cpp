@@ -26,7 +26,8 @@ performance harness, in any mixture; later ones win, and all win over files.
 Flags:
   --dialect D      who judges: refrain (default), bridge, or mcore-0.12.3 to mcore-0.19.2
   --recipe ID      start from a published recipe; see refrain recipes
-  --model NAME     start from a published architecture, such as deepseek_v3
+  --model NAME     start from a published architecture, such as deepseek_v3, a model that
+                   refrain models lists, or the config.json of a dense Hugging Face model
   --harness REV    v0.2, v0.3 or v0.5: whose --recompute_modules and -ol are meant
   --effective      print every knob that is set or changed, and where it comes from
   --strict         exit 2 also where something is changed or does nothing
@@ -79,9 +80,8 @@ int check_command(const std::vector<std::string>& given) {
   if (arguments.value->help) return print(kHelp), kExitOk;
   if (!arguments.value->batch.empty()) return batch(*arguments.value);
   const Checked<config::Assignments> read = read_configuration(*arguments.value);
-  const config::CheckReport report =
-      check(read.value.value_or(config::Assignments{}), read.findings,
-            arguments.value->dialect_or_ours());
+  const config::CheckReport report = check(read.value.value_or(config::Assignments{}),
+                                           read.findings, arguments.value->dialect_or_ours());
   print(arguments.value->json ? json_of(report) : text_of(report, arguments.value->effective));
   const bool quiet_change = has(report, "rewrite") || has(report, "inactive");
   if (!report.accepted || (arguments.value->strict && quiet_change)) return kExitFindings;

@@ -35,14 +35,12 @@ std::string legal_of(const Knob& knob) {
   return std::string(knob.legal.empty() ? type_name(knob) : knob.legal);
 }
 
-std::string default_of(const Knob& knob) {
-  return written(value_of(config::Knobs{}, knob));
-}
+std::string default_of(const Knob& knob) { return written(value_of(config::Knobs{}, knob)); }
 
 std::string explained(const Knob& knob) {
-  std::string text = fmt::format("{}: {}\n  values: {}\n  default: {}\n  in: {}\n", knob.name,
-                                 knob.effect, legal_of(knob), default_of(knob),
-                                 to_text(knob.dialects));
+  std::string text =
+      fmt::format("{}: {}\n  values: {}\n  default: {}\n  in: {}\n", knob.name, knob.effect,
+                  legal_of(knob), default_of(knob), to_text(knob.dialects));
   if (!knob.aliases.empty()) text += fmt::format("  also: {}\n", knob.aliases);
   text += "  rules:";
   for (const Rule* rule : config::all_rules()) {
@@ -86,16 +84,19 @@ std::string markdown_of_rules() {
 std::string markdown_of_knobs() {
   std::string text =
       "# Knobs\n\n"
-      "Every knob that `refrain check` judges: the fields of Megatron-Core's configuration classes\n"
-      "that a rule or a prediction reads. Written by `refrain knobs --markdown`; `make docs` writes\n"
+      "Every knob that `refrain check` judges: the fields of Megatron-Core's configuration "
+      "classes\n"
+      "that a rule or a prediction reads. Written by `refrain knobs --markdown`; `make docs` "
+      "writes\n"
       "this page. Defaults are those of the newest release; see `refrain explain KNOB`.\n";
   std::string_view group;
   for (const Knob& knob : config::knob_table()) {
     if (knob.group != group) {
       group = knob.group;
-      text += fmt::format("\n## {}\n\n| knob | values | default | effect | dialects |\n"
-                          "| --- | --- | --- | --- | --- |\n",
-                          group);
+      text += fmt::format(
+          "\n## {}\n\n| knob | values | default | effect | dialects |\n"
+          "| --- | --- | --- | --- | --- |\n",
+          group);
     }
     std::string legal = legal_of(knob);
     for (size_t at = 0; (at = legal.find('|', at)) != std::string::npos; at += 2) {
@@ -112,7 +113,8 @@ std::string markdown_of_knobs() {
 int rules_command(const std::vector<std::string>& arguments) {
   std::string dialect;
   bool markdown = false;
-  CommandLine line({"refrain rules", "Lists the rules that refrain check holds configurations against.",
+  CommandLine line({"refrain rules",
+                    "Lists the rules that refrain check holds configurations against.",
                     "  refrain rules\n  refrain rules --dialect mcore-0.16.1\n"});
   line.add({"--dialect", "D", "only the rules of this dialect"}, dialect);
   line.add_switch({"--markdown", "", "docs/rules.md"}, markdown);
@@ -129,8 +131,8 @@ int rules_command(const std::vector<std::string>& arguments) {
   TextTable table({{"rule"}, {"outcome"}, {"because"}});
   for (const Rule* rule : config::all_rules()) {
     if (only && !rule->dialects.has(*only)) continue;
-    table.add_row({std::string(rule->id), std::string(to_text(rule->outcome)),
-                   std::string(rule->because)});
+    table.add_row(
+        {std::string(rule->id), std::string(to_text(rule->outcome)), std::string(rule->because)});
   }
   print(table.to_text());
   return kExitOk;
@@ -138,8 +140,8 @@ int rules_command(const std::vector<std::string>& arguments) {
 
 int knobs_command(const std::vector<std::string>& arguments) {
   bool markdown = false;
-  CommandLine line({"refrain knobs", "Lists the knobs that refrain check judges.",
-                    "  refrain knobs\n"});
+  CommandLine line(
+      {"refrain knobs", "Lists the knobs that refrain check judges.", "  refrain knobs\n"});
   line.add_switch({"--markdown", "", "docs/knobs.md"}, markdown);
   const Reading reading = line.read(arguments);
   if (reading.help) return print(*reading.help), kExitOk;
@@ -147,8 +149,8 @@ int knobs_command(const std::vector<std::string>& arguments) {
   if (markdown) return print(markdown_of_knobs()), kExitOk;
   TextTable table({{"knob"}, {"values"}, {"default"}, {"effect"}});
   for (const Knob& knob : config::knob_table()) {
-    table.add_row({std::string(knob.name), legal_of(knob), default_of(knob),
-                   std::string(knob.effect)});
+    table.add_row(
+        {std::string(knob.name), legal_of(knob), default_of(knob), std::string(knob.effect)});
   }
   print(table.to_text());
   return kExitOk;

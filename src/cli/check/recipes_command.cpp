@@ -132,8 +132,10 @@ std::string text_of_oddities(const std::vector<Oddity>& found, size_t judged, bo
   }
   std::string text = fmt::format(
       "# Published recipes that carry what does nothing, or are rejected\n\n"
-      "Judged by `refrain recipes --verdicts --markdown` (dialect `bridge`): {} recipes, {} findings."
-      "\nA recipe is judged as its table row and its architecture tell it; what neither tells is at\n"
+      "Judged by `refrain recipes --verdicts --markdown` (dialect `bridge`): {} recipes, {} "
+      "findings."
+      "\nA recipe is judged as its table row and its architecture tell it; what neither tells is "
+      "at\n"
       "its default, and layers nobody tells are not judged. `make docs` writes this page.\n\n"
       "| recipe | verdict | rule | because |\n| --- | --- | --- | --- |\n",
       judged, found.size());

@@ -48,10 +48,9 @@ std::string spans_text(const std::vector<LayerSpan>& spans) {
 }
 
 std::string finding_text(const CheckFinding& finding) {
-  std::string text = fmt::format("{}[{}]: {}{}\n", finding.severity, finding.id, finding.message,
-                                 finding.error_type.empty()
-                                     ? ""
-                                     : fmt::format(" ({})", finding.error_type));
+  std::string text =
+      fmt::format("{}[{}]: {}{}\n", finding.severity, finding.id, finding.message,
+                  finding.error_type.empty() ? "" : fmt::format(" ({})", finding.error_type));
   if (!finding.because.empty()) text += fmt::format("  because: {}\n", finding.because);
   for (const config::ShownKnob& knob : finding.knobs) {
     if (knob.source.origin == config::Origin::kDefault) continue;
@@ -77,7 +76,8 @@ std::string labels_text(const config::SelectiveSpan& span) {
       active.push_back(effect.label);
     }
   }
-  std::string text = active.empty() ? "nothing recomputed" : "recomputed: " + config::joined(active);
+  std::string text =
+      active.empty() ? "nothing recomputed" : "recomputed: " + config::joined(active);
   if (!idle.empty()) text += "; inactive: " + config::joined(idle);
   return text;
 }
@@ -117,7 +117,8 @@ std::string effective_text(const CheckReport& report) {
   for (const Knob& knob : config::knob_table()) {
     if (!knob.dialects.has(report.dialect)) continue;
     const Value given = value_of(report.given->knobs, knob);
-    const Value effective = value_of(report.accepted ? report.effective : report.given->knobs, knob);
+    const Value effective =
+        value_of(report.accepted ? report.effective : report.given->knobs, knob);
     const auto source = report.given->sources.find(knob.name);
     if (source == report.given->sources.end() && given == effective) continue;
     table.add_row({std::string(knob.name), written(given), written(effective),
@@ -154,10 +155,10 @@ ordered_json json_of(const ResolvedChunk& chunk) {
   for (const config::SelectiveSpan& span : chunk.selective) {
     ordered_json labels = ordered_json::array();
     for (const config::LabelEffect& effect : span.labels) {
-      labels.push_back({{"label", effect.label},
-                        {"active", !effect.inactive_because},
-                        {"because", effect.inactive_because ? Value(*effect.inactive_because)
-                                                            : Value()}});
+      labels.push_back(
+          {{"label", effect.label},
+           {"active", !effect.inactive_because},
+           {"because", effect.inactive_because ? Value(*effect.inactive_because) : Value()}});
     }
     selective.push_back({{"layers", json_of(span.layers)},
                          {"kind", to_text(span.kind)},
@@ -192,8 +193,8 @@ ordered_json sources_json(const CheckReport& report) {
 }  // namespace
 
 std::string text_of(const CheckReport& report, bool effective) {
-  std::string text = fmt::format("{}: {}\n", to_text(report.dialect),
-                                 report.accepted ? "accepted" : "rejected");
+  std::string text =
+      fmt::format("{}: {}\n", to_text(report.dialect), report.accepted ? "accepted" : "rejected");
   for (const CheckFinding& finding : report.findings) text += finding_text(finding);
   if (report.resolved) text += resolved_text(*report.resolved);
   if (effective && report.given) text += effective_text(report);

@@ -24,10 +24,10 @@ struct CheckFinding {
   std::string severity;  // "error", "rewrite", "inactive", "note"
   std::string message;
   std::string because;
-  std::string remedy;                     // in words
-  std::string error_type;                 // of an error: what Megatron raises
-  std::vector<ShownKnob> knobs;           // that the rule read
-  std::vector<CheckedRemedy> remedies;    // with values, each checked
+  std::string remedy;                   // in words
+  std::string error_type;               // of an error: what Megatron raises
+  std::vector<ShownKnob> knobs;         // that the rule read
+  std::vector<CheckedRemedy> remedies;  // with values, each checked
 };
 
 struct CheckReport {

@@ -121,9 +121,8 @@ void try_out(const std::vector<Remedy>& remedies, const Rule& rule, const Knobs&
     const auto done = completed(*mended, dialect, kMostErrors);
     if (!done) continue;
     Assignments set = difference(knobs, *done);
-    const bool told = std::any_of(checked.begin(), checked.end(), [&](const CheckedRemedy& other) {
-      return other.set == set;
-    });
+    const bool told = std::any_of(checked.begin(), checked.end(),
+                                  [&](const CheckedRemedy& other) { return other.set == set; });
     if (!told && !set.empty()) checked.push_back({remedy.text, std::move(set)});
   }
 }

@@ -18,9 +18,9 @@ struct Ruling {
 
 struct Judgement {
   bool accepted = true;
-  std::vector<Ruling> rulings;  // every one, in the order of the rules
+  std::vector<Ruling> rulings;    // every one, in the order of the rules
   std::optional<Outcome> raised;  // the error that Megatron-Core would raise first
-  Knobs effective;  // after all rewrites; means nothing where it was rejected
+  Knobs effective;                // after all rewrites; means nothing where it was rejected
 };
 
 /// Who judges these knobs: the dialect, with the TransformerEngine that they name.
@@ -35,8 +35,9 @@ struct CheckedRemedy {
   Assignments set;
 };
 
-/// Ways out of an error, each checked: the rule's own remedies, else defaults of what it reads, each
-/// with what further errors need in their turn. Empty where none leads to an accepted configuration.
+/// Ways out of an error, each checked: the rule's own remedies, else defaults of what it reads,
+/// each with what further errors need in their turn. Empty where none leads to an accepted
+/// configuration.
 std::vector<CheckedRemedy> remedies_of(const Rule& rule, const Knobs& knobs, Dialect dialect);
 
 }  // namespace refrain::config

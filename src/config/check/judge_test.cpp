@@ -99,9 +99,9 @@ bool sets(const std::vector<CheckedRemedy>& remedies, std::string_view knob, con
 }
 
 TEST(Remedies, FullRecomputeUnderGraphsHasThreeWaysOut) {
-  const auto newest = ways_out({{"cuda_graph_impl", "transformer_engine"},
-                                {"cuda_graph_modules", {"attn"}}},
-                               Dialect::kMcore_0_19_2);
+  const auto newest =
+      ways_out({{"cuda_graph_impl", "transformer_engine"}, {"cuda_graph_modules", {"attn"}}},
+               Dialect::kMcore_0_19_2);
   EXPECT_TRUE(sets(newest, "recompute_granularity", "selective"));
   EXPECT_TRUE(sets(newest, "cuda_graph_impl", "none"));
   EXPECT_TRUE(sets(newest, "cuda_graph_impl", "full_iteration"));
@@ -113,8 +113,8 @@ TEST(Remedies, FullRecomputeUnderGraphsHasThreeWaysOut) {
 }
 
 TEST(Remedies, MendFurtherErrorsInTheirTurn) {
-  const Knobs k = knobs({{"recompute_granularity", "full"}, {"sequence_parallel", true}},
-                        Dialect::kRefrain);
+  const Knobs k =
+      knobs({{"recompute_granularity", "full"}, {"sequence_parallel", true}}, Dialect::kRefrain);
   const auto remedies = remedies_of(rule_named("recompute.method-missing"), k, Dialect::kRefrain);
   ASSERT_FALSE(remedies.empty());
   EXPECT_TRUE(sets(remedies, "recompute_method", "uniform"));

@@ -49,8 +49,8 @@ Checked<Resolved> resolve(const Knobs& k, const Context& context) {
   for (const Chunk& where : *chunks.value) {
     ResolvedChunk& chunk = resolved.chunks.emplace_back();
     chunk.where = where;
-    const bool fits = where.layers > 0 && where.first_layer + where.layers <= k.num_layers &&
-                      !kinds.empty();
+    const bool fits =
+        where.layers > 0 && where.first_layer + where.layers <= k.num_layers && !kinds.empty();
     if (!fits) continue;
     if (full(k)) {
       resolve_full(k, chunk);

@@ -52,12 +52,12 @@ void take(const Assignment& assignment, const Knob& knob, const Knobs& defaults,
     configuration.sources[knob.name] = assignment.source;
     return;
   }
-  findings.push_back({"knob.wrong-type",
-                      fmt::format("{} must be {}: {}{}", knob.name, type_name(knob),
-                                  assignment.value.dump(-1, ' ', false,
-                                                        Value::error_handler_t::replace),
-                                  place_of(assignment)),
-                      knob.legal.empty() ? "true or false" : fmt::format("write {}", knob.legal)});
+  findings.push_back(
+      {"knob.wrong-type",
+       fmt::format("{} must be {}: {}{}", knob.name, type_name(knob),
+                   assignment.value.dump(-1, ' ', false, Value::error_handler_t::replace),
+                   place_of(assignment)),
+       knob.legal.empty() ? "true or false" : fmt::format("write {}", knob.legal)});
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ struct Configuration {
   std::map<std::string_view, Source> sources;  // of the knobs that somebody set, by name
 };
 
-/// Carries assignments out over a dialect's defaults. Findings: a knob nobody has, with the nearest;
-/// one that this dialect does not have (yet, or any more); a value of another type.
+/// Carries assignments out over a dialect's defaults. Findings: a knob nobody has, with the
+/// nearest; one that this dialect does not have (yet, or any more); a value of another type.
 Checked<Configuration> configure(const Assignments& assignments, Dialect dialect);
 
 }  // namespace refrain::config

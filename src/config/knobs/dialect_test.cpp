@@ -33,7 +33,8 @@ TEST(DialectSet, SinceAndUntilMeetAtTheRelease) {
 TEST(DialectSet, ReadsAsRanges) {
   EXPECT_EQ(to_text(kEverywhere), "all dialects");
   EXPECT_EQ(to_text(until(Dialect::kMcore_0_14_0)), "mcore-0.12.3 to mcore-0.14.0");
-  EXPECT_EQ(to_text(since(Dialect::kMcore_0_18_2)), "mcore-0.18.2 to mcore-0.19.2, bridge, refrain");
+  EXPECT_EQ(to_text(since(Dialect::kMcore_0_18_2)),
+            "mcore-0.18.2 to mcore-0.19.2, bridge, refrain");
   EXPECT_EQ(to_text(DialectSet(Dialect::kBridge)), "bridge");
 }
 

@@ -123,7 +123,7 @@ constexpr Knob kTable[] = {
     {"mla_down_proj_fusion", &Knobs::mla_down_proj_fusion, since(Dialect::kMcore_0_17_1), "Model", "", "MLA's down-projections in one GEMM", ""},
     {"rope_type", &Knobs::rope_type, kEverywhere, "Model", "yarn, rope", "MLA's rotary embedding", ""},
     {"experimental_attention_variant", &Knobs::experimental_attention_variant, since(Dialect::kMcore_0_16_1), "Model", "gated_delta_net, dsa; main: gdn, gdn2", "another attention in some layers", ""},
-    {"linear_attention_freq", &Knobs::linear_attention_freq, since(Dialect::kMcore_0_16_1), "Model", "1 or more", "every n-th layer has softmax attention", ""},
+    {"linear_attention_freq", &Knobs::linear_attention_freq, since(Dialect::kMcore_0_16_1), "Model", "n, or a list of 0 and 1", "every n-th layer has softmax attention; in a list, those that are 0", ""},
     {"linear_conv_kernel_dim", &Knobs::linear_conv_kernel_dim, since(Dialect::kMcore_0_16_1), "Model", "1 or more", "width of the delta net's convolution", ""},
     {"linear_key_head_dim", &Knobs::linear_key_head_dim, since(Dialect::kMcore_0_16_1), "Model", "1 or more", "width of its keys", ""},
     {"linear_value_head_dim", &Knobs::linear_value_head_dim, since(Dialect::kMcore_0_16_1), "Model", "1 or more", "width of its values", ""},

@@ -9,16 +9,16 @@
 
 #include "base/finding.h"
 #include "config/knobs/assignment.h"
-#include "config/knobs/knobs.h"
 #include "config/knobs/dialect.h"
+#include "config/knobs/knobs.h"
 
 namespace refrain::config {
 
-using Member =
-    std::variant<bool Knobs::*, std::optional<bool> Knobs::*, int64_t Knobs::*,
-                 std::optional<int64_t> Knobs::*, double Knobs::*, std::optional<double> Knobs::*,
-                 std::string Knobs::*, std::optional<std::string> Knobs::*,
-                 std::optional<WordList> Knobs::*, LayerFrequency Knobs::*>;
+using Member = std::variant<bool Knobs::*, std::optional<bool> Knobs::*, int64_t Knobs::*,
+                            std::optional<int64_t> Knobs::*, double Knobs::*,
+                            std::optional<double> Knobs::*, std::string Knobs::*,
+                            std::optional<std::string> Knobs::*, std::optional<WordList> Knobs::*,
+                            LayerFrequency Knobs::*, std::optional<LayerFrequency> Knobs::*>;
 
 struct Knob {
   std::string_view name;

@@ -21,7 +21,7 @@ struct WordList {
   bool operator==(const WordList&) const = default;
 };
 
-/// Which layers have experts: every n-th, or one flag a layer.
+/// Which layers are of a kind: a rhythm of n layers, or one flag a layer.
 using LayerFrequency = std::variant<int64_t, std::vector<int64_t>>;
 
 /// An optional is null where Megatron's field may be None.
@@ -137,7 +137,7 @@ struct Knobs {
   bool mla_down_proj_fusion = false;
   std::string rope_type = "yarn";
   std::optional<std::string> experimental_attention_variant;
-  std::optional<int64_t> linear_attention_freq;
+  std::optional<LayerFrequency> linear_attention_freq;
   std::optional<int64_t> linear_conv_kernel_dim = 4;
   std::optional<int64_t> linear_key_head_dim = 128;
   std::optional<int64_t> linear_value_head_dim = 128;

@@ -1,6 +1,5 @@
 #include "config/recipes/assigner.h"
 
-#include <iterator>
 #include <utility>
 
 #include "config/scan.h"
@@ -44,11 +43,6 @@ void Assigner::set_words(std::string_view knob, std::string_view cell, char sepa
 
 void Assigner::append(const Assignments& more) {
   assignments_.insert(assignments_.end(), more.begin(), more.end());
-}
-
-void Assigner::append(Assigner&& more) {
-  assignments_.insert(assignments_.end(), std::make_move_iterator(more.assignments_.begin()),
-                      std::make_move_iterator(more.assignments_.end()));
 }
 
 const Value* Assigner::find(std::string_view knob) const {

@@ -25,7 +25,6 @@ class Assigner {
   void set_scalar(std::string_view knob, std::string_view cell);
   void set_words(std::string_view knob, std::string_view cell, char separator = ' ');
   void append(const Assignments& more);
-  void append(Assigner&& more);
 
   /// The value that counts; null where there is none.
   const Value* find(std::string_view knob) const;

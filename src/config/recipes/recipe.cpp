@@ -25,19 +25,17 @@ std::string in_lower_case(std::string_view text) {
   return lower;
 }
 
-/// By the model's name, by the one that supplements.csv gives for it, or by the Hugging Face id
-/// among the notes.
-const Architecture* architecture_for(const Recipe& recipe) {
+/// By the model's name, by the one that supplements.csv gives for it, or by the row's Hugging Face
+/// id.
+const Architecture* architecture_for(const Recipe& recipe, const CsvRecord& row) {
   if (const Architecture* named = architecture_named(recipe.model)) return named;
   if (const std::string inside = architecture_inside(recipe.model); !inside.empty()) {
     const Architecture* named = architecture_named(inside);
     RC_CHECK(named != nullptr, "{} of {}", inside, recipe.model);
     return named;
   }
-  for (const std::string& note : recipe.notes) {
-    if (note.starts_with("hf=")) return architecture_named(note.substr(3));
-  }
-  return nullptr;
+  const std::string hf_id = hf_id_of(row);
+  return hf_id.empty() ? nullptr : architecture_named(hf_id);
 }
 
 void assign_supplements(RecipeTable table, const Recipe& recipe, Assigner& assign) {
@@ -62,15 +60,13 @@ Recipe recipe_of(RecipeTable table, const CsvRecord& row, std::string id) {
               .precision = row["precision"],
               .num_gpus = parse_whole(row["num_gpus"]),
               .source = row["source_path"]};
-  Assigner of_row(made.id);
-  assign_row(table, row, of_row, made.notes);
   Assigner assign(made.id);
-  if (const Architecture* architecture = architecture_for(made)) {
+  if (const Architecture* architecture = architecture_for(made, row)) {
     made.architecture = architecture->name;
     assign.append(architecture->assignments);
   }
   assign_supplements(table, made, assign);
-  assign.append(std::move(of_row));
+  assign_row(table, row, assign, made.notes);
   made.assignments = std::move(assign).take();
   return made;
 }

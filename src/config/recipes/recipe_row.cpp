@@ -174,12 +174,18 @@ std::string lower_words(std::string_view text) {
   return made;
 }
 
-/// The label in the notes of a model-zoo row; nothing for its usual one.
-std::string label_of(const std::vector<std::string>& pieces) {
-  for (const std::string& piece : pieces) {
-    if (piece.starts_with("label=") && piece != "label=baseline") return piece.substr(6);
+/// The value of a piece of the row's notes that begins with `name`, which ends in '='.
+std::string noted(const CsvRecord& row, std::string_view name) {
+  for (const std::string& piece : split(row["other_notes"], ';')) {
+    if (piece.starts_with(name)) return piece.substr(name.size());
   }
   return {};
+}
+
+/// The label of a model-zoo row; nothing for its usual one.
+std::string label_of(const CsvRecord& row) {
+  std::string label = noted(row, "label=");
+  return label == "baseline" ? std::string() : label;
 }
 
 std::string made_id(const CsvRecord& row) {
@@ -190,7 +196,7 @@ std::string made_id(const CsvRecord& row) {
   for (const std::string& part :
        {row["gpu"], row["precision"], fmt::format("{}k", thousands),
         row["tp"].empty() ? "" : "tp" + row["tp"], row["pp"].empty() ? "" : "pp" + row["pp"],
-        std::string(balanced ? "balanced" : ""), label_of(pieces), row["family"]}) {
+        std::string(balanced ? "balanced" : ""), label_of(row), row["family"]}) {
     if (!part.empty()) id += "_" + part;
   }
   return lower_words(id);
@@ -215,6 +221,8 @@ std::string id_of(const CsvRecord& row) {
   const size_t colon = source.rfind(':');
   return colon == source.npos ? made_id(row) : lower_words(source.substr(colon + 1));
 }
+
+std::string hf_id_of(const CsvRecord& row) { return noted(row, "hf="); }
 
 void assign_row(RecipeTable table, const CsvRecord& row, Assigner& assign,
                 std::vector<std::string>& notes) {

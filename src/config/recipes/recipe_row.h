@@ -20,6 +20,9 @@ std::string_view to_text(RecipeTable table);
 /// precision, sequence length, parallel sizes and family, so that rows can be told apart.
 std::string id_of(const CsvRecord& row);
 
+/// The Hugging Face id among the row's notes; empty where there is none.
+std::string hf_id_of(const CsvRecord& row);
+
 /// Assigns what the row's columns say, in Megatron's names. What has no knob is appended to
 /// `notes`.
 void assign_row(RecipeTable table, const CsvRecord& row, Assigner& assign,

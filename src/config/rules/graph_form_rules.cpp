@@ -27,8 +27,8 @@ bool contains(const std::vector<std::string>& words, std::string_view word) {
 
 /// The modules a dialect knows, deprecated ones included.
 std::vector<std::string> known_modules(const Context& s) {
-  std::vector<std::string> names = {"attn",           "mlp",   "moe",        "moe_router",
-                                    "moe_preprocess", "mamba", std::string(kStep)};
+  std::vector<std::string> names = {
+      "attn", "mlp", "moe", "moe_router", "moe_preprocess", "mamba", std::string(kStep)};
   if (s.dialect >= kMcore_0_17_1) names.emplace_back(kInference);
   return names;
 }
@@ -260,8 +260,8 @@ constexpr Rule kRules[] = {
                           *scope);
      },
      .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
-       return {setting("inference_cuda_graph_scope=null",
-                       {{"inference_cuda_graph_scope", nullptr}})};
+       return {
+           setting("inference_cuda_graph_scope=null", {{"inference_cuda_graph_scope", nullptr}})};
      }},
     {.id = "graph.inference-implementation",
      .dialects = kNamesModules,
@@ -285,8 +285,8 @@ constexpr Rule kRules[] = {
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
        const auto& scope = k.inference_cuda_graph_scope;
        if (!only(deprecated(k, s), kInference) || !scope || scope == "block") return {};
-       return fmt::format("{} among the modules excludes inference_cuda_graph_scope {}",
-                          kInference, *scope);
+       return fmt::format("{} among the modules excludes inference_cuda_graph_scope {}", kInference,
+                          *scope);
      },
      .remedies = no_graphs},
     {.id = "graph.step-deprecated",
@@ -306,7 +306,7 @@ constexpr Rule kRules[] = {
      .outcome = kRewrite,
      .because = "What a graph captures at inference has a knob of its own.",
      .remedy = "inference_cuda_graph_scope=block with cuda_graph_impl=local",
-     .knobs = "cuda_graph_modules cuda_graph_scope inference_cuda_graph_scope",
+     .knobs = "cuda_graph_modules cuda_graph_scope inference_cuda_graph_scope cuda_graph_impl",
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
        if (!deprecated(k, s).contains(std::string(kInference)) || k.cuda_graph_impl == "none") {
          return {};
@@ -324,8 +324,7 @@ constexpr Rule kRules[] = {
        if (!deprecated(k, s).contains(std::string(kInference)) || k.cuda_graph_impl != "none") {
          return {};
        }
-       return fmt::format("{} among the modules does nothing: cuda_graph_impl is none",
-                          kInference);
+       return fmt::format("{} among the modules does nothing: cuda_graph_impl is none", kInference);
      }},
     {.id = "graph.words-normalised",
      .dialects = kNormalises,
@@ -417,8 +416,8 @@ constexpr Rule kRules[] = {
                           scope, in_quotes(k.cuda_graph_impl));
      },
      .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
-       return {setting("inference_cuda_graph_scope=null",
-                       {{"inference_cuda_graph_scope", nullptr}})};
+       return {
+           setting("inference_cuda_graph_scope=null", {{"inference_cuda_graph_scope", nullptr}})};
      }},
     {.id = "graph.step-and-modules",
      .dialects = kNamesModules,

@@ -148,9 +148,8 @@ constexpr Rule kRules[] = {
            captures(k, s, "moe_router") == captures(k, s, "moe_preprocess")) {
          return {};
        }
-       return fmt::format("{} joins what is captured", captures(k, s, "moe_router")
-                                                           ? "moe_preprocess"
-                                                           : "moe_router");
+       return fmt::format("{} joins what is captured",
+                          captures(k, s, "moe_router") ? "moe_preprocess" : "moe_router");
      },
      .rewrite =
          [](Knobs& k, const Context& s) {
@@ -243,7 +242,8 @@ constexpr Rule kRules[] = {
      .because = "Preprocessing then copies counts to the host, which a graph cannot.",
      .remedy = "drop moe_preprocess, or pad to the capacity",
      .knobs = "cuda_graph_modules cuda_graph_scope moe_token_dispatcher_type "
-              "moe_expert_capacity_factor moe_router_padding_for_fp8",
+              "moe_expert_capacity_factor moe_router_padding_for_fp8 "
+              "moe_pad_expert_input_to_capacity",
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
        if (!per_layer(k, s) || !has_experts(k) || drops_and_pads(k) ||
            !captures(k, s, "moe_preprocess") || k.moe_token_dispatcher_type != "alltoall") {
@@ -264,9 +264,9 @@ constexpr Rule kRules[] = {
        return "cuda_graph_impl local excludes named modules in training";
      },
      .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
-       return {setting("cuda_graph_impl=transformer_engine",
-                       {{"cuda_graph_impl", "transformer_engine"},
-                        {"inference_cuda_graph_scope", nullptr}})};
+       return {setting(
+           "cuda_graph_impl=transformer_engine",
+           {{"cuda_graph_impl", "transformer_engine"}, {"inference_cuda_graph_scope", nullptr}})};
      }},
     {.id = "graph.full-recompute",
      .dialects = kCaptures,
@@ -344,10 +344,12 @@ constexpr Rule kRules[] = {
      .because = "The replay of quantised shared experts wants a true backward, which the warm-up "
                 "of local graphs does not run.",
      .remedy = "drop shared_experts, or cuda_graph_impl=full_iteration",
-     .knobs = "tensor_parallel_num_weight_shards cuda_graph_impl fp8 fp4 recompute_modules",
+     .knobs = "tensor_parallel_num_weight_shards cuda_graph_impl fp8 fp4 recompute_modules "
+              "tensor_model_parallel_size moe_shared_expert_intermediate_size "
+              "moe_shared_expert_overlap",
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
-       const bool sharded = k.tensor_parallel_num_weight_shards.value_or(0) >
-                            k.tensor_model_parallel_size;
+       const bool sharded =
+           k.tensor_parallel_num_weight_shards.value_or(0) > k.tensor_model_parallel_size;
        if (!sharded || k.cuda_graph_impl != "local" || (!k.fp8 && !k.fp4) ||
            !k.moe_shared_expert_intermediate_size || k.moe_shared_expert_overlap ||
            !recomputes(k, "shared_experts")) {

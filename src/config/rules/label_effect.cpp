@@ -16,12 +16,16 @@ bool is_expert_layer(const Knobs& k, size_t layer) {
   return layer < flags.size() && flags[layer] != 0;
 }
 
-/// Every n-th layer keeps softmax attention beside a delta net.
+/// Beside a delta net every n-th layer keeps softmax attention, or in a list those that are 0.
 bool has_softmax(const Knobs& k, size_t layer) {
   const auto& variant = k.experimental_attention_variant;
   const bool linear = variant == "gated_delta_net" || variant == "gdn" || variant == "gdn2";
-  const int64_t every = k.linear_attention_freq.value_or(0);
-  return !linear || (every > 0 && (static_cast<int64_t>(layer) + 1) % every == 0);
+  if (!linear || !k.linear_attention_freq) return !linear;
+  if (const auto* every = std::get_if<int64_t>(&*k.linear_attention_freq)) {
+    return *every > 0 && (static_cast<int64_t>(layer) + 1) % *every == 0;
+  }
+  const auto& flags = std::get<std::vector<int64_t>>(*k.linear_attention_freq);
+  return layer >= flags.size() || flags[layer] == 0;
 }
 
 /// TransformerEngine's specs fuse a norm into the linear layer that follows it.
@@ -86,8 +90,8 @@ Reason inactive_because(std::string_view label, const Knobs& k, LayerKind kind, 
   }
   if (label == "moe_act") return dense;
   if (label == "shared_experts") {
-    return first_of({dense, when(!k.moe_shared_expert_intermediate_size,
-                                 "the layer has no shared expert"),
+    return first_of({dense,
+                     when(!k.moe_shared_expert_intermediate_size, "the layer has no shared expert"),
                      captured(k, s, "moe")});
   }
   if (label == "mla_up_proj") return when(!k.multi_latent_attention, "the layer has no MLA");

@@ -27,7 +27,7 @@ std::string to_text(LayerKind kind);
 
 /// Why the label does nothing in a layer of that kind; nothing where it is active.
 /// Source: Megatron-Core's layer specs and module constructors; see docs/rules.md.
-std::optional<std::string> inactive_because(std::string_view label, const Knobs& k,
-                                            LayerKind kind, const Context& s);
+std::optional<std::string> inactive_because(std::string_view label, const Knobs& k, LayerKind kind,
+                                            const Context& s);
 
 }  // namespace refrain::config

@@ -126,7 +126,7 @@ constexpr Rule kRules[] = {
      .because = "Null labels mean core attention, the one module that fused kernels recompute "
                 "anyway.",
      .remedy = "name the labels, or []",
-     .knobs = "recompute_modules recompute_granularity",
+     .knobs = "recompute_modules recompute_granularity moe_layer_recompute",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        if (k.recompute_modules || (!selective(k) && !k.moe_layer_recompute)) return {};
        return "recompute_modules becomes [core_attn]: it is not set";
@@ -202,7 +202,7 @@ constexpr Rule kRules[] = {
      .because = "A fused attention kernel keeps no scores: it recomputes them in its own backward, "
                 "so the label costs a forward of attention and frees next to nothing.",
      .remedy = "drop core_attn where attention is fused",
-     .knobs = "recompute_modules attention_backend",
+     .knobs = "recompute_modules attention_backend transformer_impl",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        if (!recomputes(k, "core_attn") || k.attention_backend == "unfused" ||
            k.attention_backend == "local" || k.transformer_impl == "local") {
@@ -250,17 +250,16 @@ constexpr Rule kRules[] = {
        if (!quantised_norm_or_activation(k) || k.fp8_recipe != "delayed") return {};
        return "moe_act and layernorm exclude fp8_recipe delayed";
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("fp8_recipe=tensorwise", {{"fp8_recipe", "tensorwise"}}),
-                   setting("recompute_granularity=null", {{"recompute_granularity", nullptr}})};
-         }},
+     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
+       return {setting("fp8_recipe=tensorwise", {{"fp8_recipe", "tensorwise"}}),
+               setting("recompute_granularity=null", {{"recompute_granularity", nullptr}})};
+     }},
     {.id = "recompute.fp8-needs-te",
      .dialects = since(kMcore_0_14_0),
      .outcome = kValueError,
      .because = "TransformerEngine saves original inputs on demand from 2.6.0 on.",
      .remedy = "TransformerEngine 2.6.0 or later, or drop moe_act and layernorm",
-     .knobs = "recompute_modules fp8 te_version",
+     .knobs = "recompute_modules fp8 te_version fp8_recipe",
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
        if (!quantised_norm_or_activation(k) || k.fp8_recipe == "delayed" ||
            s.te >= TeVersion{2, 6, 0}) {
@@ -297,10 +296,11 @@ constexpr Rule kRules[] = {
     {.id = "recompute.inactive-label",
      .dialects = kEverywhere,
      .outcome = kInactive,
-     .because = "A label without its module is accepted and does nothing: mlp where every layer has "
-                "experts, layernorm where norms are fused, and the like.",
+     .because =
+         "A label without its module is accepted and does nothing: mlp where every layer has "
+         "experts, layernorm where norms are fused, and the like.",
      .remedy = "drop the label",
-     .knobs = "recompute_modules num_moe_experts moe_layer_freq",
+     .knobs = "recompute_modules num_moe_experts moe_layer_freq transformer_impl",
      .broken = labels_without_module},
     {.id = "recompute.layernorm-alone",
      .dialects = kEverywhere,
@@ -415,13 +415,12 @@ constexpr Rule kRules[] = {
        if (!k.enable_mhc_connections || !full(k)) return {};
        return "enable_mhc_connections excludes recompute_granularity full";
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("selective with mhc", {{"recompute_granularity", "selective"},
-                                                  {"recompute_method", nullptr},
-                                                  {"recompute_num_layers", nullptr},
-                                                  {"recompute_modules", {"mhc"}}})};
-         }},
+     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
+       return {setting("selective with mhc", {{"recompute_granularity", "selective"},
+                                              {"recompute_method", nullptr},
+                                              {"recompute_num_layers", nullptr},
+                                              {"recompute_modules", {"mhc"}}})};
+     }},
     {.id = "mhc.and-pipeline",
      .dialects = kOurs,
      .outcome = kNotImplementedError,

@@ -95,8 +95,9 @@ constexpr Rule kRules[] = {
     {.id = "layout.unreadable",
      .dialects = since(kMcore_0_13_1),
      .outcome = kAssertionError,
-     .because = "A layout is written with E t m L | ( ) and *N, one stage a | for each chunk of each "
-                "rank.",
+     .because =
+         "A layout is written with E t m L | ( ) and *N, one stage a | for each chunk of each "
+         "rank.",
      .remedy = "write it like Et*3|(tt|)*14tmL, with as many stages as ranks times chunks",
      .knobs = "pipeline_model_parallel_layout pipeline_model_parallel_size",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
@@ -115,7 +116,7 @@ constexpr Rule kRules[] = {
      .knobs = "pipeline_model_parallel_layout num_layers",
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
        const Stages stages = stages_of(k);
-       if (!stages || (s.dialect == kRefrain && k.num_layers == 0)) return {};
+       if (!stages || (s.dialect >= kBridge && k.num_layers == 0)) return {};
        if (decoder_layers(*stages) == k.num_layers) return {};
        return fmt::format("pipeline_model_parallel_layout must hold num_layers layers: {} and {}",
                           decoder_layers(*stages), k.num_layers);
@@ -152,27 +153,29 @@ constexpr Rule kRules[] = {
      .because = "Each chunk of the first rank has the same number of layers.",
      .remedy = "a multiple of the chunks, 1 or more",
      .knobs = "num_layers_in_first_pipeline_stage virtual_pipeline_model_parallel_size",
-     .broken = [](const Knobs& k, const Context&) {
-       return end_stage(k, "num_layers_in_first_pipeline_stage",
-                        k.num_layers_in_first_pipeline_stage);
-     }},
+     .broken =
+         [](const Knobs& k, const Context&) {
+           return end_stage(k, "num_layers_in_first_pipeline_stage",
+                            k.num_layers_in_first_pipeline_stage);
+         }},
     {.id = "layout.last-stage",
      .dialects = kEverywhere,
      .outcome = kValueError,
      .because = "Each chunk of the last rank has the same number of layers.",
      .remedy = "a multiple of the chunks, 1 or more",
      .knobs = "num_layers_in_last_pipeline_stage virtual_pipeline_model_parallel_size",
-     .broken = [](const Knobs& k, const Context&) {
-       return end_stage(k, "num_layers_in_last_pipeline_stage",
-                        k.num_layers_in_last_pipeline_stage);
-     }},
+     .broken =
+         [](const Knobs& k, const Context&) {
+           return end_stage(k, "num_layers_in_last_pipeline_stage",
+                            k.num_layers_in_last_pipeline_stage);
+         }},
     {.id = "layout.no-middle",
      .dialects = since(kMcore_0_16_1),
      .outcome = kValueError,
      .because = "Layers between the ends need ranks, and ranks need layers.",
      .remedy = "first and last layers that leave the rest to the middle ranks",
      .knobs = "num_layers num_layers_in_first_pipeline_stage num_layers_in_last_pipeline_stage "
-              "pipeline_model_parallel_size",
+              "pipeline_model_parallel_size pipeline_model_parallel_layout",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        if (!is_uneven(k) || k.pipeline_model_parallel_layout) return {};
        const auto [layers, stages] = middle_of(k);
@@ -185,7 +188,8 @@ constexpr Rule kRules[] = {
      .because = "The middle ranks and their chunks share the rest evenly.",
      .remedy = "a rest that the middle ranks and their chunks divide",
      .knobs = "num_layers num_layers_in_first_pipeline_stage num_layers_in_last_pipeline_stage "
-              "pipeline_model_parallel_size virtual_pipeline_model_parallel_size",
+              "pipeline_model_parallel_size virtual_pipeline_model_parallel_size "
+              "pipeline_model_parallel_layout",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        if (!is_uneven(k) || k.pipeline_model_parallel_layout) return {};
        const auto [layers, stages] = middle_of(k);
@@ -200,7 +204,7 @@ constexpr Rule kRules[] = {
      .remedy = "a number of layers that fits",
      .knobs = "num_layers account_for_embedding_in_pipeline_split "
               "account_for_loss_in_pipeline_split pipeline_model_parallel_size "
-              "virtual_pipeline_model_parallel_size",
+              "virtual_pipeline_model_parallel_size pipeline_model_parallel_layout",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        if (!accounts(k) || is_uneven(k) || k.pipeline_model_parallel_layout ||
            k.pipeline_model_parallel_size < 1) {
@@ -210,9 +214,10 @@ constexpr Rule kRules[] = {
                                (k.account_for_loss_in_pipeline_split ? 1 : 0);
        const int64_t ranks = k.pipeline_model_parallel_size;
        if (counted % ranks == 0 && (counted / ranks) % chunks(k) == 0) return {};
-       return fmt::format("{} layers, embedding and loss counted, must divide into {} ranks of {} "
-                          "chunks",
-                          counted, ranks, chunks(k));
+       return fmt::format(
+           "{} layers, embedding and loss counted, must divide into {} ranks of {} "
+           "chunks",
+           counted, ranks, chunks(k));
      }},
     {.id = "layout.even",
      .dialects = DialectSet(kRefrain),
@@ -221,7 +226,8 @@ constexpr Rule kRules[] = {
                 "classes say so when the model is built.",
      .remedy = "set num_layers_in_first_pipeline_stage or num_layers_in_last_pipeline_stage, or a "
                "pipeline size that divides",
-     .knobs = "num_layers pipeline_model_parallel_size virtual_pipeline_model_parallel_size",
+     .knobs = "num_layers pipeline_model_parallel_size virtual_pipeline_model_parallel_size "
+              "pipeline_model_parallel_layout",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        if (is_uneven(k) || accounts(k) || k.pipeline_model_parallel_layout ||
            k.pipeline_model_parallel_size < 1) {

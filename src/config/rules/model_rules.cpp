@@ -112,17 +112,17 @@ constexpr Rule kRules[] = {
      .outcome = kAssertionError,
      .because = "Experts that are split over ranks would each add the bias.",
      .remedy = "add_bias_linear=false",
-     .knobs = "add_bias_linear num_moe_experts expert_tensor_parallel_size",
+     .knobs = "add_bias_linear num_moe_experts expert_tensor_parallel_size "
+              "tensor_model_parallel_size",
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
        if (!k.num_moe_experts || !k.add_bias_linear) return {};
        const int64_t ranks = k.expert_tensor_parallel_size.value_or(k.tensor_model_parallel_size);
        if (s.dialect >= kMcore_0_15_3 && ranks == 1) return {};
        return "add_bias_linear must be false with experts: it is true";
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("add_bias_linear=false", {{"add_bias_linear", false}})};
-         }},
+     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
+       return {setting("add_bias_linear=false", {{"add_bias_linear", false}})};
+     }},
     {.id = "moe.expert-bias-scores",
      .dialects = kClasses,
      .outcome = kValueError,
@@ -187,7 +187,8 @@ constexpr Rule kRules[] = {
      .outcome = kValueError,
      .because = "A softmax over one choice has no gradient.",
      .remedy = "moe_router_pre_softmax=true",
-     .knobs = "moe_router_topk moe_router_score_function moe_router_pre_softmax",
+     .knobs = "moe_router_topk moe_router_score_function moe_router_pre_softmax "
+              "moe_router_load_balancing_type",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        if (k.moe_router_topk != 1 || k.moe_router_score_function != "softmax" ||
            k.moe_router_pre_softmax || k.moe_router_load_balancing_type == "sinkhorn") {
@@ -195,10 +196,9 @@ constexpr Rule kRules[] = {
        }
        return "moe_router_topk 1 needs moe_router_pre_softmax: it is false";
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("moe_router_pre_softmax=true", {{"moe_router_pre_softmax", true}})};
-         }},
+     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
+       return {setting("moe_router_pre_softmax=true", {{"moe_router_pre_softmax", true}})};
+     }},
 };
 
 }  // namespace

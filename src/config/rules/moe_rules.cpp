@@ -35,8 +35,9 @@ Complaint shared_overlap(const Knobs& k, bool flex_will_do) {
 }
 
 std::vector<Remedy> dispatch_all_to_all(const Knobs&, const Context&) {
-  return {setting("moe_token_dispatcher_type=alltoall", {{"moe_token_dispatcher_type", "alltoall"}}),
-          setting("moe_shared_expert_overlap=false", {{"moe_shared_expert_overlap", false}})};
+  return {
+      setting("moe_token_dispatcher_type=alltoall", {{"moe_token_dispatcher_type", "alltoall"}}),
+      setting("moe_shared_expert_overlap=false", {{"moe_shared_expert_overlap", false}})};
 }
 
 constexpr Rule kRules[] = {
@@ -124,7 +125,8 @@ constexpr Rule kRules[] = {
      .knobs = "moe_enable_deepep moe_flex_dispatcher_backend",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        if (!k.moe_enable_deepep) return {};
-       return "moe_flex_dispatcher_backend becomes deepep with moe_enable_deepep, which is deprecated";
+       return "moe_flex_dispatcher_backend becomes deepep with moe_enable_deepep, which is "
+              "deprecated";
      },
      .rewrite = [](Knobs& k, const Context&) { k.moe_flex_dispatcher_backend = "deepep"; }},
     {.id = "moe.flex-and-padding-old",
@@ -227,12 +229,11 @@ constexpr Rule kRules[] = {
        if (!k.moe_pad_expert_input_to_capacity || k.moe_expert_capacity_factor) return {};
        return "moe_pad_expert_input_to_capacity needs moe_expert_capacity_factor: null";
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("moe_expert_capacity_factor=1.0", {{"moe_expert_capacity_factor", 1.0}}),
-                   setting("moe_pad_expert_input_to_capacity=false",
-                           {{"moe_pad_expert_input_to_capacity", false}})};
-         }},
+     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
+       return {setting("moe_expert_capacity_factor=1.0", {{"moe_expert_capacity_factor", 1.0}}),
+               setting("moe_pad_expert_input_to_capacity=false",
+                       {{"moe_pad_expert_input_to_capacity", false}})};
+     }},
     {.id = "moe.rank-capacity-backend",
      .dialects = since(kMcore_0_19_2),
      .outcome = kValueError,

@@ -15,10 +15,10 @@ struct KnownLabel {
   DialectSet dialects;
 };
 constexpr KnownLabel kLabels[] = {
-    {"attn_norm", kEverywhere},  {"qkv_linear", kEverywhere},
-    {"core_attn", kEverywhere},  {"attn_proj", kEverywhere},
-    {"mlp_norm", kEverywhere},   {"expert_fc1", kEverywhere},
-    {"moe_act", kEverywhere},    {"fused_group_mlp", since(kMcore_0_19_2)},
+    {"attn_norm", kEverywhere},        {"qkv_linear", kEverywhere},
+    {"core_attn", kEverywhere},        {"attn_proj", kEverywhere},
+    {"mlp_norm", kEverywhere},         {"expert_fc1", kEverywhere},
+    {"moe_act", kEverywhere},          {"fused_group_mlp", since(kMcore_0_19_2)},
     {"gdp_qkv", DialectSet(kRefrain)},
 };
 
@@ -69,10 +69,9 @@ constexpr Rule kRules[] = {
        if (!k.fine_grained_activation_offloading || !k.cpu_offloading) return {};
        return "fine_grained_activation_offloading excludes cpu_offloading: both are true";
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("cpu_offloading=false", {{"cpu_offloading", false}})};
-         }},
+     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
+       return {setting("cpu_offloading=false", {{"cpu_offloading", false}})};
+     }},
     {.id = "offload.needs-transformer-engine",
      .dialects = DialectSet(kBridge),
      .outcome = kValueError,
@@ -119,36 +118,34 @@ constexpr Rule kRules[] = {
        if (!offloads(k, "attn_proj") || offloads(k, "core_attn")) return {};
        return "attn_proj needs core_attn among offload_modules";
      },
-     .remedies =
-         [](const Knobs& k, const Context&) -> std::vector<Remedy> {
-           std::vector<std::string> words = k.offload_modules->words;
-           words.emplace_back("core_attn");
-           return {setting("offload core_attn too", {{"offload_modules", words}})};
-         }},
+     .remedies = [](const Knobs& k, const Context&) -> std::vector<Remedy> {
+       std::vector<std::string> words = k.offload_modules->words;
+       words.emplace_back("core_attn");
+       return {setting("offload core_attn too", {{"offload_modules", words}})};
+     }},
     {.id = "offload.inside-recomputed-moe",
      .dialects = since(kMcore_0_19_2),
      .outcome = kAssertionError,
      .because = "A recomputed expert layer saves nothing inside that could be offloaded.",
      .remedy = "drop moe from recompute_modules, or the experts' labels from offload_modules",
-     .knobs = "offload_modules recompute_modules",
+     .knobs = "offload_modules recompute_modules fine_grained_activation_offloading",
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
        if (!k.fine_grained_activation_offloading || !recomputes(k, "moe")) return {};
        const std::string inside = inside_experts(k, s.dialect);
        if (inside.empty()) return {};
        return fmt::format("offload_modules excludes the inside of a recomputed moe: {}", inside);
      },
-     .remedies =
-         [](const Knobs& k, const Context&) -> std::vector<Remedy> {
-           return {setting("drop moe from recompute_modules",
-                           {{"recompute_modules", without(k.recompute_modules, "moe")}}),
-                   offload_off(k, {})[0]};
-         }},
+     .remedies = [](const Knobs& k, const Context&) -> std::vector<Remedy> {
+       return {setting("drop moe from recompute_modules",
+                       {{"recompute_modules", without(k.recompute_modules, "moe")}}),
+               offload_off(k, {})[0]};
+     }},
     {.id = "offload.smallest-tensor",
      .dialects = since(kMcore_0_19_2),
      .outcome = kAssertionError,
      .because = "It counts elements.",
      .remedy = "0 or more",
-     .knobs = "min_offloaded_tensor_size",
+     .knobs = "min_offloaded_tensor_size fine_grained_activation_offloading",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        if (!k.fine_grained_activation_offloading || k.min_offloaded_tensor_size >= 0) return {};
        return fmt::format("min_offloaded_tensor_size must be 0 or more: {}",
@@ -159,7 +156,7 @@ constexpr Rule kRules[] = {
      .outcome = kAssertionError,
      .because = "It is a share.",
      .remedy = "0 to 1",
-     .knobs = "activation_offload_fraction",
+     .knobs = "activation_offload_fraction fine_grained_activation_offloading",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        const double share = k.activation_offload_fraction;
        if (!k.fine_grained_activation_offloading || (share >= 0 && share <= 1)) return {};
@@ -170,7 +167,7 @@ constexpr Rule kRules[] = {
      .outcome = kAssertionError,
      .because = "It counts bytes.",
      .remedy = "0 or more",
-     .knobs = "delta_offload_bytes_across_pp_ranks",
+     .knobs = "delta_offload_bytes_across_pp_ranks fine_grained_activation_offloading",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        if (!k.fine_grained_activation_offloading || k.delta_offload_bytes_across_pp_ranks >= 0) {
          return {};
@@ -188,12 +185,11 @@ constexpr Rule kRules[] = {
        if (!offloads(k, "fused_group_mlp") || k.use_transformer_engine_op_fuser) return {};
        return "fused_group_mlp needs use_transformer_engine_op_fuser: it is false";
      },
-     .remedies =
-         [](const Knobs& k, const Context&) -> std::vector<Remedy> {
-           return {setting("use_transformer_engine_op_fuser=true",
-                           {{"use_transformer_engine_op_fuser", true}}),
-                   offload_off(k, {})[0]};
-         }},
+     .remedies = [](const Knobs& k, const Context&) -> std::vector<Remedy> {
+       return {setting("use_transformer_engine_op_fuser=true",
+                       {{"use_transformer_engine_op_fuser", true}}),
+               offload_off(k, {})[0]};
+     }},
     {.id = "offload.fused-mlp-and-parts",
      .dialects = since(kMcore_0_19_2),
      .outcome = kValueError,
@@ -205,11 +201,10 @@ constexpr Rule kRules[] = {
        if (!offloads(k, "expert_fc1") && !offloads(k, "moe_act")) return {};
        return "fused_group_mlp excludes expert_fc1 and moe_act";
      },
-     .remedies =
-         [](const Knobs& k, const Context&) -> std::vector<Remedy> {
-           return {setting("drop fused_group_mlp",
-                           {{"offload_modules", without(k.offload_modules, "fused_group_mlp")}})};
-         }},
+     .remedies = [](const Knobs& k, const Context&) -> std::vector<Remedy> {
+       return {setting("drop fused_group_mlp",
+                       {{"offload_modules", without(k.offload_modules, "fused_group_mlp")}})};
+     }},
     {.id = "offload.full-recompute",
      .dialects = since(kMcore_0_16_1),
      .outcome = kNote,
@@ -251,10 +246,9 @@ constexpr Rule kRules[] = {
        if (!k.moe_paged_stash || k.moe_expert_rank_capacity_factor) return {};
        return "moe_paged_stash needs moe_expert_rank_capacity_factor: null";
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("moe_paged_stash=false", {{"moe_paged_stash", false}})};
-         }},
+     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
+       return {setting("moe_paged_stash=false", {{"moe_paged_stash", false}})};
+     }},
     {.id = "offload.stash-null-modules",
      .dialects = since(kMcore_0_18_2),
      .outcome = kTypeError,

@@ -47,8 +47,8 @@ constexpr Rule kRules[] = {
      .knobs = "moe_token_dispatcher_type variable_seq_lengths",
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
        const std::string& type = k.moe_token_dispatcher_type;
-       const bool gathers = type == "allgather" ||
-                            (type == "alltoall_seq" && s.dialect == kMcore_0_12_3);
+       const bool gathers =
+           type == "allgather" || (type == "alltoall_seq" && s.dialect == kMcore_0_12_3);
        if (!gathers || !k.variable_seq_lengths) return {};
        return fmt::format("variable_seq_lengths excludes moe_token_dispatcher_type {}", type);
      },
@@ -105,9 +105,10 @@ constexpr Rule kRules[] = {
      .because = "The overlapping schedule cuts layers into pieces, which no region may cross.",
      .remedy = "selective recompute of modules inside a piece, or no overlap",
      .knobs = "overlap_moe_expert_parallel_comm recompute_granularity",
-     .broken = [](const Knobs& k, const Context&) {
-       return overlap_excludes(k, full(k), "recompute_granularity full");
-     },
+     .broken =
+         [](const Knobs& k, const Context&) {
+           return overlap_excludes(k, full(k), "recompute_granularity full");
+         },
      .remedies = narrow_or_no_overlap},
     {.id = "overlap.recompute-method",
      .dialects = kOverlaps,
@@ -115,9 +116,10 @@ constexpr Rule kRules[] = {
      .because = "It belongs to full recompute, and is looked at also where nothing is recomputed.",
      .remedy = "recompute_method=null",
      .knobs = "overlap_moe_expert_parallel_comm recompute_method",
-     .broken = [](const Knobs& k, const Context&) {
-       return overlap_excludes(k, k.recompute_method.has_value(), "recompute_method");
-     },
+     .broken =
+         [](const Knobs& k, const Context&) {
+           return overlap_excludes(k, k.recompute_method.has_value(), "recompute_method");
+         },
      .remedies = narrow_or_no_overlap},
     {.id = "overlap.recompute-num-layers",
      .dialects = kOverlaps,
@@ -125,9 +127,10 @@ constexpr Rule kRules[] = {
      .because = "It belongs to full recompute, and is looked at also where nothing is recomputed.",
      .remedy = "recompute_num_layers=null",
      .knobs = "overlap_moe_expert_parallel_comm recompute_num_layers",
-     .broken = [](const Knobs& k, const Context&) {
-       return overlap_excludes(k, k.recompute_num_layers.has_value(), "recompute_num_layers");
-     },
+     .broken =
+         [](const Knobs& k, const Context&) {
+           return overlap_excludes(k, k.recompute_num_layers.has_value(), "recompute_num_layers");
+         },
      .remedies = narrow_or_no_overlap},
     {.id = "overlap.recomputed-moe",
      .dialects = since(kMcore_0_17_1),
@@ -136,15 +139,17 @@ constexpr Rule kRules[] = {
                 "looked at also where nothing is recomputed.",
      .remedy = "drop moe from recompute_modules, or no overlap",
      .knobs = "overlap_moe_expert_parallel_comm recompute_modules",
-     .broken = [](const Knobs& k, const Context&) {
-       return overlap_excludes(k, has(k.recompute_modules, "moe"), "moe among recompute_modules");
-     },
+     .broken =
+         [](const Knobs& k, const Context&) {
+           return overlap_excludes(k, has(k.recompute_modules, "moe"),
+                                   "moe among recompute_modules");
+         },
      .remedies = [](const Knobs& k, const Context& s) -> std::vector<Remedy> {
        std::vector<Remedy> remedies = overlap_off(k, s);
-       remedies.insert(remedies.begin(),
-                       setting("drop moe", {{"recompute_modules",
-                                             without(k.recompute_modules, "moe")},
-                                            {"moe_layer_recompute", false}}));
+       remedies.insert(
+           remedies.begin(),
+           setting("drop moe", {{"recompute_modules", without(k.recompute_modules, "moe")},
+                                {"moe_layer_recompute", false}}));
        return remedies;
      }},
     {.id = "overlap.precision",
@@ -166,9 +171,10 @@ constexpr Rule kRules[] = {
      .because = "Both hide the same communication.",
      .remedy = "moe_shared_expert_overlap=false",
      .knobs = "overlap_moe_expert_parallel_comm moe_shared_expert_overlap",
-     .broken = [](const Knobs& k, const Context&) {
-       return overlap_excludes(k, k.moe_shared_expert_overlap, "moe_shared_expert_overlap");
-     },
+     .broken =
+         [](const Knobs& k, const Context&) {
+           return overlap_excludes(k, k.moe_shared_expert_overlap, "moe_shared_expert_overlap");
+         },
      .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
        return {setting("moe_shared_expert_overlap=false", {{"moe_shared_expert_overlap", false}})};
      }},
@@ -178,46 +184,50 @@ constexpr Rule kRules[] = {
      .because = "The schedule knows one prediction layer, or none at all.",
      .remedy = "mtp_num_layers=null or 1",
      .knobs = "overlap_moe_expert_parallel_comm mtp_num_layers",
-     .broken = [](const Knobs& k, const Context&) {
-       return overlap_excludes(k, k.mtp_num_layers.value_or(1) != 1,
-                               fmt::format("mtp_num_layers {}", k.mtp_num_layers.value_or(1)));
-     }},
+     .broken =
+         [](const Knobs& k, const Context&) {
+           return overlap_excludes(k, k.mtp_num_layers.value_or(1) != 1,
+                                   fmt::format("mtp_num_layers {}", k.mtp_num_layers.value_or(1)));
+         }},
     {.id = "overlap.prediction-layers",
      .dialects = since(kMcore_0_19_2),
      .outcome = kAssertionError,
      .because = "The schedule knows one prediction layer.",
      .remedy = "mtp_num_layers=null, 0 or 1",
      .knobs = "overlap_moe_expert_parallel_comm mtp_num_layers",
-     .broken = [](const Knobs& k, const Context&) {
-       const int64_t layers = k.mtp_num_layers.value_or(0);
-       return overlap_excludes(k, layers != 0 && layers != 1,
-                               fmt::format("mtp_num_layers {}", layers));
-     }},
+     .broken =
+         [](const Knobs& k, const Context&) {
+           const int64_t layers = k.mtp_num_layers.value_or(0);
+           return overlap_excludes(k, layers != 0 && layers != 1,
+                                   fmt::format("mtp_num_layers {}", layers));
+         }},
     {.id = "overlap.prediction-needs-pipeline",
      .dialects = DialectSet::range(kMcore_0_16_1, kMcore_0_17_1),
      .outcome = kAssertionError,
      .because = "In these releases the prediction layer stands on a rank of its own.",
      .remedy = "mtp_num_layers=null, or a pipeline",
      .knobs = "overlap_moe_expert_parallel_comm mtp_num_layers pipeline_model_parallel_size",
-     .broken = [](const Knobs& k, const Context&) {
-       return overlap_excludes(k, k.mtp_num_layers == 1 && k.pipeline_model_parallel_size <= 1,
-                               "mtp_num_layers 1 with pipeline_model_parallel_size 1");
-     },
+     .broken =
+         [](const Knobs& k, const Context&) {
+           return overlap_excludes(k, k.mtp_num_layers == 1 && k.pipeline_model_parallel_size <= 1,
+                                   "mtp_num_layers 1 with pipeline_model_parallel_size 1");
+         },
      .remedies = overlap_off},
     {.id = "overlap.ncclep-offload",
      .dialects = since(kMcore_0_19_2),
      .outcome = kAssertionError,
      .because = "Offload keeps the input that the overlap frees early.",
      .remedy = "drop expert_fc1 from offload_modules",
-     .knobs = "overlap_moe_expert_parallel_comm moe_flex_dispatcher_backend offload_modules",
-     .broken = [](const Knobs& k, const Context&) {
-       return overlap_excludes(k,
-                               k.moe_token_dispatcher_type == "flex" &&
-                                   k.moe_flex_dispatcher_backend == "ncclep" &&
-                                   k.fine_grained_activation_offloading &&
-                                   has(k.offload_modules, "expert_fc1"),
-                               "offload of expert_fc1 under ncclep");
-     },
+     .knobs = "overlap_moe_expert_parallel_comm moe_flex_dispatcher_backend offload_modules "
+              "fine_grained_activation_offloading moe_token_dispatcher_type",
+     .broken =
+         [](const Knobs& k, const Context&) {
+           return overlap_excludes(
+               k,
+               k.moe_token_dispatcher_type == "flex" && k.moe_flex_dispatcher_backend == "ncclep" &&
+                   k.fine_grained_activation_offloading && has(k.offload_modules, "expert_fc1"),
+               "offload of expert_fc1 under ncclep");
+         },
      .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
        return {setting("fine_grained_activation_offloading=false",
                        {{"fine_grained_activation_offloading", false}})};
@@ -228,12 +238,14 @@ constexpr Rule kRules[] = {
      .because = "The pieces of a layer are captured one by one, by TransformerEngine.",
      .remedy = "cuda_graph_impl=none, or transformer_engine without moe and mlp",
      .knobs = "overlap_moe_expert_parallel_comm cuda_graph_impl cuda_graph_scope",
-     .broken = [](const Knobs& k, const Context& s) {
-       const bool fits = k.cuda_graph_impl == "none" ||
-                         (k.cuda_graph_impl == "transformer_engine" && !captures(k, s, "moe") &&
-                          !captures(k, s, "mlp"));
-       return overlap_excludes(k, !fits, "graphs but transformer_engine's, without moe and mlp");
-     },
+     .broken =
+         [](const Knobs& k, const Context& s) {
+           const bool fits =
+               k.cuda_graph_impl == "none" || (k.cuda_graph_impl == "transformer_engine" &&
+                                               !captures(k, s, "moe") && !captures(k, s, "mlp"));
+           return overlap_excludes(k, !fits,
+                                   "graphs but transformer_engine's, without moe and mlp");
+         },
      .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
        return {setting("no graphs", {{"cuda_graph_impl", "none"},
                                      {"enable_cuda_graph", false},
@@ -245,12 +257,13 @@ constexpr Rule kRules[] = {
      .because = "The pieces of an expert layer cannot be in one graph.",
      .remedy = "do not capture moe and mlp",
      .knobs = "overlap_moe_expert_parallel_comm cuda_graph_impl cuda_graph_modules",
-     .broken = [](const Knobs& k, const Context& s) {
-       return overlap_excludes(k,
-                               k.cuda_graph_impl == "transformer_engine" &&
-                                   (captures(k, s, "moe") || captures(k, s, "mlp")),
-                               "captured moe and mlp");
-     },
+     .broken =
+         [](const Knobs& k, const Context& s) {
+           return overlap_excludes(k,
+                                   k.cuda_graph_impl == "transformer_engine" &&
+                                       (captures(k, s, "moe") || captures(k, s, "mlp")),
+                                   "captured moe and mlp");
+         },
      .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
        return {setting("no graphs", {{"cuda_graph_impl", "none"},
                                      {"enable_cuda_graph", false},
@@ -294,10 +307,11 @@ constexpr Rule kRules[] = {
      .because = "Both move the dispatch's backward.",
      .remedy = "overlap_dispatch_backward_with_experts_wgrad=false",
      .knobs = "overlap_dispatch_backward_with_experts_wgrad overlap_moe_expert_parallel_comm",
-     .broken = [](const Knobs& k, const Context&) {
-       return overlap_excludes(k, k.overlap_dispatch_backward_with_experts_wgrad,
-                               "overlap_dispatch_backward_with_experts_wgrad");
-     }},
+     .broken =
+         [](const Knobs& k, const Context&) {
+           return overlap_excludes(k, k.overlap_dispatch_backward_with_experts_wgrad,
+                                   "overlap_dispatch_backward_with_experts_wgrad");
+         }},
     {.id = "overlap.dispatch-needs-te",
      .dialects = since(kMcore_0_18_2),
      .outcome = kAssertionError,
@@ -366,7 +380,7 @@ constexpr Rule kRules[] = {
      .outcome = kAssertionError,
      .because = "Cached latents are rotated later.",
      .remedy = "apply_rope_fusion=false",
-     .knobs = "cache_mla_latents apply_rope_fusion",
+     .knobs = "cache_mla_latents apply_rope_fusion multi_latent_attention",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        if (!k.multi_latent_attention || !k.cache_mla_latents || !k.apply_rope_fusion) return {};
        return "cache_mla_latents excludes apply_rope_fusion: both are true";

@@ -11,6 +11,16 @@ bool shards_do_not_fit(const std::optional<int64_t>& shards, int64_t ranks) {
   return shards && (ranks < 1 || *shards < ranks || *shards % ranks != 0);
 }
 
+/// Experts and tensors are split over ranks, sequences are not.
+bool splits_all_but_the_sequence(const Knobs& k) {
+  return k.expert_model_parallel_size > 1 && k.tensor_model_parallel_size > 1 &&
+         !k.sequence_parallel;
+}
+
+std::vector<Remedy> split_the_sequence(const Knobs&, const Context&) {
+  return {setting("sequence_parallel=true", {{"sequence_parallel", true}})};
+}
+
 constexpr Rule kRules[] = {
     {.id = "parallel.sequence-needs-tensor",
      .dialects = kMcore,
@@ -73,7 +83,8 @@ constexpr Rule kRules[] = {
      .outcome = kValueError,
      .because = "Every expert tensor-parallel rank holds the same whole number of shards.",
      .remedy = "a multiple of the expert tensor-parallel size, or null",
-     .knobs = "expert_tensor_parallel_num_weight_shards expert_tensor_parallel_size",
+     .knobs = "expert_tensor_parallel_num_weight_shards expert_tensor_parallel_size "
+              "tensor_model_parallel_size",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        const int64_t ranks = k.expert_tensor_parallel_size.value_or(k.tensor_model_parallel_size);
        if (!shards_do_not_fit(k.expert_tensor_parallel_num_weight_shards, ranks)) return {};
@@ -93,11 +104,10 @@ constexpr Rule kRules[] = {
        return fmt::format("pipeline_dtype must be set with pipeline_model_parallel_size {}: null",
                           k.pipeline_model_parallel_size);
      },
-     .remedies =
-         [](const Knobs& k, const Context&) -> std::vector<Remedy> {
-           const char* dtype = k.bf16 ? "bfloat16" : k.fp16 ? "float16" : "float32";
-           return {setting(fmt::format("pipeline_dtype={}", dtype), {{"pipeline_dtype", dtype}})};
-         }},
+     .remedies = [](const Knobs& k, const Context&) -> std::vector<Remedy> {
+       const char* dtype = k.bf16 ? "bfloat16" : k.fp16 ? "float16" : "float32";
+       return {setting(fmt::format("pipeline_dtype={}", dtype), {{"pipeline_dtype", dtype}})};
+     }},
     {.id = "parallel.defer-needs-pipeline",
      .dialects = kEverywhere,
      .outcome = kValueError,
@@ -135,18 +145,12 @@ constexpr Rule kRules[] = {
      .remedy = "sequence_parallel=true",
      .knobs = "sequence_parallel expert_model_parallel_size tensor_model_parallel_size",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (k.expert_model_parallel_size <= 1 || k.tensor_model_parallel_size <= 1 ||
-           k.sequence_parallel) {
-         return {};
-       }
+       if (!splits_all_but_the_sequence(k)) return {};
        return fmt::format(
            "sequence_parallel must be true with expert size {} and tensor size {}: it is false",
            k.expert_model_parallel_size, k.tensor_model_parallel_size);
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("sequence_parallel=true", {{"sequence_parallel", true}})};
-         }},
+     .remedies = split_the_sequence},
     {.id = "parallel.expert-and-tensor-crash",
      .dialects = DialectSet(kMcore_0_15_3),
      .outcome = kNameError,
@@ -154,17 +158,11 @@ constexpr Rule kRules[] = {
      .remedy = "sequence_parallel=true",
      .knobs = "sequence_parallel expert_model_parallel_size tensor_model_parallel_size",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (k.expert_model_parallel_size <= 1 || k.tensor_model_parallel_size <= 1 ||
-           k.sequence_parallel) {
-         return {};
-       }
+       if (!splits_all_but_the_sequence(k)) return {};
        return "experts and tensors split without sequence_parallel: this release crashes on its "
               "own warning";
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("sequence_parallel=true", {{"sequence_parallel", true}})};
-         }},
+     .remedies = split_the_sequence},
     {.id = "parallel.expert-and-tensor-note",
      .dialects = since(kMcore_0_16_1),
      .outcome = kNote,
@@ -172,10 +170,7 @@ constexpr Rule kRules[] = {
      .remedy = "sequence_parallel=true",
      .knobs = "sequence_parallel expert_model_parallel_size tensor_model_parallel_size",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (k.expert_model_parallel_size <= 1 || k.tensor_model_parallel_size <= 1 ||
-           k.sequence_parallel) {
-         return {};
-       }
+       if (!splits_all_but_the_sequence(k)) return {};
        return fmt::format("sequence_parallel is false with expert size {} and tensor size {}",
                           k.expert_model_parallel_size, k.tensor_model_parallel_size);
      }},

@@ -111,17 +111,16 @@ constexpr Rule kRules[] = {
        }
        return "linear_attention_freq must be set for gated_delta_net: null";
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("linear_attention_freq=4", {{"linear_attention_freq", 4}})};
-         }},
+     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
+       return {setting("linear_attention_freq=4", {{"linear_attention_freq", 4}})};
+     }},
     {.id = "model.delta-net-sizes",
      .dialects = DialectSet::range(kMcore_0_16_1, kMcore_0_19_2),
      .outcome = kAssertionError,
      .because = "The gated delta net needs all of its sizes.",
      .remedy = "leave the linear_* sizes at their defaults, or set all of them",
      .knobs = "linear_conv_kernel_dim linear_key_head_dim linear_value_head_dim "
-              "linear_num_key_heads linear_num_value_heads",
+              "linear_num_key_heads linear_num_value_heads experimental_attention_variant",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        if (k.experimental_attention_variant != "gated_delta_net") return {};
        if (k.linear_conv_kernel_dim && k.linear_key_head_dim && k.linear_value_head_dim &&
@@ -136,7 +135,7 @@ constexpr Rule kRules[] = {
      .because = "Value heads share key heads, and ranks share both evenly.",
      .remedy = "value heads as a multiple of key heads, both multiples of the ranks",
      .knobs = "linear_num_key_heads linear_num_value_heads tensor_model_parallel_size "
-              "context_parallel_size",
+              "context_parallel_size experimental_attention_variant",
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
        if (k.experimental_attention_variant != "gated_delta_net") return {};
        if (!k.linear_num_key_heads || !k.linear_num_value_heads) return {};
@@ -173,10 +172,9 @@ constexpr Rule kRules[] = {
        if (k.experimental_attention_variant != "dsa" || !k.add_bias_linear) return {};
        return "add_bias_linear must be false with dsa: it is true";
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("add_bias_linear=false", {{"add_bias_linear", false}})};
-         }},
+     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
+       return {setting("add_bias_linear=false", {{"add_bias_linear", false}})};
+     }},
     {.id = "precision.delayed-and-bf16-layers",
      .dialects = kEverywhere,
      .outcome = kValueError,
@@ -187,11 +185,10 @@ constexpr Rule kRules[] = {
        if (!quantised(k.fp8) || !k.first_last_layers_bf16 || k.fp8_recipe != "delayed") return {};
        return "first_last_layers_bf16 excludes fp8_recipe delayed";
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("fp8_recipe=tensorwise", {{"fp8_recipe", "tensorwise"}}),
-                   setting("first_last_layers_bf16=false", {{"first_last_layers_bf16", false}})};
-         }},
+     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
+       return {setting("fp8_recipe=tensorwise", {{"fp8_recipe", "tensorwise"}}),
+               setting("first_last_layers_bf16=false", {{"first_last_layers_bf16", false}})};
+     }},
     {.id = "precision.bf16-layers-at-start",
      .dialects = kEverywhere,
      .outcome = kValueError,
@@ -215,7 +212,7 @@ constexpr Rule kRules[] = {
      .outcome = kValueError,
      .because = "This release cannot keep parameters in MXFP8.",
      .remedy = "fp8_param=false",
-     .knobs = "fp8_param fp8_recipe",
+     .knobs = "fp8_param fp8_recipe fp8",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        if (!quantised(k.fp8) || k.fp8_recipe != "mxfp8" || !k.fp8_param) return {};
        return "fp8_param must be false with fp8_recipe mxfp8: it is true";
@@ -225,7 +222,7 @@ constexpr Rule kRules[] = {
      .outcome = kValueError,
      .because = "A custom recipe is made by the factory that is named.",
      .remedy = "set fp8_quantizer_factory, or another fp8_recipe",
-     .knobs = "fp8_recipe fp8_quantizer_factory",
+     .knobs = "fp8_recipe fp8_quantizer_factory fp8",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        if (!quantised(k.fp8) || k.fp8_recipe != "custom" || quantised(k.fp8_quantizer_factory)) {
          return {};
@@ -277,7 +274,7 @@ constexpr Rule kRules[] = {
      .outcome = kValueError,
      .because = "A custom recipe is made by the factory that is named.",
      .remedy = "set fp4_quantizer_factory, or fp4_recipe=nvfp4",
-     .knobs = "fp4_recipe fp4_quantizer_factory",
+     .knobs = "fp4_recipe fp4_quantizer_factory fp4",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        if (!quantised(k.fp4) || k.fp4_recipe != "custom" || quantised(k.fp4_quantizer_factory)) {
          return {};

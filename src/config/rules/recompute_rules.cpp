@@ -45,13 +45,12 @@ constexpr Rule kRules[] = {
        return fmt::format("cpu_offloading_num_layers must be 0 to num_layers - 1, which is {}: {}",
                           k.num_layers - 1, layers);
      },
-     .remedies =
-         [](const Knobs& k, const Context&) -> std::vector<Remedy> {
-           const int64_t most = std::max<int64_t>(0, k.num_layers - 1);
-           return {setting(fmt::format("cpu_offloading_num_layers={}", most),
-                           {{"cpu_offloading_num_layers", most}}),
-                   setting("cpu_offloading=false", {{"cpu_offloading", false}})};
-         }},
+     .remedies = [](const Knobs& k, const Context&) -> std::vector<Remedy> {
+       const int64_t most = std::max<int64_t>(0, k.num_layers - 1);
+       return {setting(fmt::format("cpu_offloading_num_layers={}", most),
+                       {{"cpu_offloading_num_layers", most}}),
+               setting("cpu_offloading=false", {{"cpu_offloading", false}})};
+     }},
     {.id = "offload.nothing-chosen",
      .dialects = kOurs,
      .outcome = kValueError,
@@ -73,10 +72,9 @@ constexpr Rule kRules[] = {
        return fmt::format("cpu_offloading excludes pipeline_model_parallel_size > 1: it is {}",
                           k.pipeline_model_parallel_size);
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("cpu_offloading=false", {{"cpu_offloading", false}})};
-         }},
+     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
+       return {setting("cpu_offloading=false", {{"cpu_offloading", false}})};
+     }},
     {.id = "offload.layers-and-recompute",
      .dialects = kEverywhere,
      .outcome = kValueError,
@@ -88,11 +86,10 @@ constexpr Rule kRules[] = {
        return fmt::format("cpu_offloading excludes recompute: recompute_granularity is {}",
                           in_quotes(*k.recompute_granularity));
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("recompute_granularity=null", {{"recompute_granularity", nullptr}}),
-                   setting("cpu_offloading=false", {{"cpu_offloading", false}})};
-         }},
+     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
+       return {setting("recompute_granularity=null", {{"recompute_granularity", nullptr}}),
+               setting("cpu_offloading=false", {{"cpu_offloading", false}})};
+     }},
     {.id = "recompute.unknown-granularity",
      .dialects = kEverywhere,
      .outcome = kValueError,
@@ -106,12 +103,10 @@ constexpr Rule kRules[] = {
                           in_quotes(*k.recompute_granularity),
                           near ? fmt::format(" (did you mean {}?)", *near) : "");
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("recompute_granularity=selective",
-                           {{"recompute_granularity", "selective"}}),
-                   setting("recompute_granularity=null", {{"recompute_granularity", nullptr}})};
-         }},
+     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
+       return {setting("recompute_granularity=selective", {{"recompute_granularity", "selective"}}),
+               setting("recompute_granularity=null", {{"recompute_granularity", nullptr}})};
+     }},
     {.id = "recompute.unknown-method",
      .dialects = kEverywhere,
      .outcome = kValueError,
@@ -148,10 +143,9 @@ constexpr Rule kRules[] = {
        if (!full(k) || k.recompute_num_layers) return {};
        return "full needs recompute_num_layers: it is not set";
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("recompute_num_layers=1", {{"recompute_num_layers", 1}})};
-         }},
+     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
+       return {setting("recompute_num_layers=1", {{"recompute_num_layers", 1}})};
+     }},
     {.id = "recompute.num-layers-with-selective",
      .dialects = kEverywhere,
      .outcome = kValueError,
@@ -175,10 +169,9 @@ constexpr Rule kRules[] = {
        return fmt::format("recompute_method must be null with selective: {}",
                           in_quotes(*k.recompute_method));
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("recompute_method=null", {{"recompute_method", nullptr}})};
-         }},
+     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
+       return {setting("recompute_method=null", {{"recompute_method", nullptr}})};
+     }},
     {.id = "recompute.num-layers-range",
      .dialects = kOurs,
      .outcome = kValueError,
@@ -190,10 +183,9 @@ constexpr Rule kRules[] = {
        if (!full(k) || k.recompute_num_layers.value_or(1) >= 1) return {};
        return fmt::format("recompute_num_layers must be 1 or more: {}", *k.recompute_num_layers);
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("recompute_num_layers=1", {{"recompute_num_layers", 1}})};
-         }},
+     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
+       return {setting("recompute_num_layers=1", {{"recompute_num_layers", 1}})};
+     }},
     {.id = "recompute.uniform-hangs",
      .dialects = kEverywhere - kOurs,
      .outcome = kNote,
@@ -233,11 +225,10 @@ constexpr Rule kRules[] = {
        }
        return "distribute_saved_activations excludes sequence_parallel: both are true";
      },
-     .remedies =
-         [](const Knobs&, const Context&) -> std::vector<Remedy> {
-           return {setting("distribute_saved_activations=false",
-                           {{"distribute_saved_activations", false}})};
-         }},
+     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
+       return {setting("distribute_saved_activations=false",
+                       {{"distribute_saved_activations", false}})};
+     }},
     {.id = "recompute.distribute-needs-tensor",
      .dialects = kOurs,
      .outcome = kAssertionError,
@@ -277,7 +268,8 @@ constexpr Rule kRules[] = {
      .outcome = kInactive,
      .because = "Nothing is recomputed while recompute_granularity is null.",
      .remedy = "set recompute_granularity, or drop the others",
-     .knobs = "recompute_granularity recompute_method recompute_num_layers recompute_modules",
+     .knobs = "recompute_granularity recompute_method recompute_num_layers recompute_modules "
+              "moe_layer_recompute",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        if (k.recompute_granularity || k.moe_layer_recompute) return {};
        std::vector<std::string> idle;
@@ -306,7 +298,7 @@ constexpr Rule kRules[] = {
      .outcome = kInactive,
      .because = "An empty list is legal and means: recompute nothing.",
      .remedy = "name labels, or recompute_granularity=null",
-     .knobs = "recompute_modules recompute_granularity",
+     .knobs = "recompute_modules recompute_granularity moe_layer_recompute",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
        if (!selective(k) || !k.recompute_modules || !k.recompute_modules->empty() ||
            k.moe_layer_recompute) {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "config/knobs/assignment.h"
-#include "config/knobs/knobs.h"
 #include "config/knobs/dialect.h"
+#include "config/knobs/knobs.h"
 
 namespace refrain::config {
 

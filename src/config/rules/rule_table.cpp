@@ -6,18 +6,25 @@
 namespace refrain::config {
 
 std::string_view to_text(Outcome outcome) {
-  constexpr std::array<std::string_view, 11> kNames = {
-      "ValueError",   "AssertionError", "NotImplementedError", "TypeError", "KeyError",
-      "NameError",    "ZeroDivisionError", "fill",             "rewrite",   "inactive",
-      "note"};
+  constexpr std::array<std::string_view, 11> kNames = {"ValueError",
+                                                       "AssertionError",
+                                                       "NotImplementedError",
+                                                       "TypeError",
+                                                       "KeyError",
+                                                       "NameError",
+                                                       "ZeroDivisionError",
+                                                       "fill",
+                                                       "rewrite",
+                                                       "inactive",
+                                                       "note"};
   return kNames[static_cast<size_t>(outcome)];
 }
 
 std::vector<const Rule*> all_rules() {
   std::vector<const Rule*> rules;
   for (const auto part : {parallel_rules(), precision_rules(), moe_rules(), recompute_rules(),
-                          label_rules(), offload_rules(), layout_rules(), model_rules(), graph_form_rules(),
-                          graph_rules(), overlap_rules()}) {
+                          label_rules(), offload_rules(), layout_rules(), model_rules(),
+                          graph_form_rules(), graph_rules(), overlap_rules()}) {
     for (const Rule& rule : part) rules.push_back(&rule);
   }
   return rules;
@@ -27,8 +34,7 @@ std::string quoted(const Value& value) {
   return value.is_string() ? in_quotes(value.get_ref<const std::string&>()) : value.dump();
 }
 
-Remedy setting(std::string text,
-               std::initializer_list<std::pair<std::string_view, Value>> values) {
+Remedy setting(std::string text, std::initializer_list<std::pair<std::string_view, Value>> values) {
   Remedy remedy{std::move(text), {}};
   for (const auto& [knob, value] : values) {
     remedy.set.push_back({std::string(knob), value, {}, false});

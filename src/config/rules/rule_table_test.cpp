@@ -62,6 +62,18 @@ TEST(LayerKinds, FollowTheFrequency) {
   EXPECT_TRUE(layer_kinds(k).empty());
 }
 
+TEST(LayerKinds, BesideADeltaNetSomeLayersKeepSoftmax) {
+  Knobs k;
+  k.num_layers = 4;
+  k.experimental_attention_variant = "gated_delta_net";
+  k.linear_attention_freq = int64_t{4};
+  EXPECT_FALSE(layer_kinds(k)[2].softmax_attention);
+  EXPECT_TRUE(layer_kinds(k)[3].softmax_attention);
+  k.linear_attention_freq = std::vector<int64_t>{0, 1, 1, 1};
+  EXPECT_TRUE(layer_kinds(k)[0].softmax_attention);
+  EXPECT_FALSE(layer_kinds(k)[3].softmax_attention);
+}
+
 TEST(LabelEffect, LabelsDoNothingWithoutTheirModule) {
   Knobs k;
   const Context s;
