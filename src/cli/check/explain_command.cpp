@@ -6,6 +6,7 @@
 
 #include "base/text_table.h"
 #include "cli/check/commands.h"
+#include "cli/check/view.h"
 #include "cli/command_line.h"
 #include "cli/spine.h"
 #include "config/knobs/knob_table.h"
@@ -28,8 +29,6 @@ std::string in_code(std::string_view text) {
   }
   return fmt::format("`{}`", escaped);
 }
-
-std::string written(const Value& value) { return value.dump(); }
 
 std::string legal_of(const Knob& knob) {
   return std::string(knob.legal.empty() ? type_name(knob) : knob.legal);

@@ -7,6 +7,7 @@
 #include "base/text_table.h"
 #include "cli/check/arguments.h"
 #include "cli/check/commands.h"
+#include "cli/check/view.h"
 #include "cli/spine.h"
 #include "config/check/check.h"
 #include "config/recipes/recipe.h"
@@ -49,8 +50,6 @@ Examples:
   refrain diff a.yaml b.yaml
   refrain diff 'recompute_granularity=full recompute_method=uniform recompute_num_layers=1' recompute_granularity=null
 )";
-
-std::string written(const Value& value) { return value.dump(); }
 
 const Value* assigned(const Recipe& recipe, std::string_view knob) {
   for (auto it = recipe.assignments.rbegin(); it != recipe.assignments.rend(); ++it) {

@@ -19,10 +19,6 @@ using config::ResolvedChunk;
 using config::Value;
 using nlohmann::ordered_json;
 
-std::string written(const Value& value) {
-  return value.dump(-1, ' ', false, Value::error_handler_t::replace);
-}
-
 std::string from(const config::Source& source) {
   if (source.origin == config::Origin::kDefault) return "default";
   if (source.place.empty()) return std::string(to_text(source.origin));
@@ -191,6 +187,10 @@ ordered_json sources_json(const CheckReport& report) {
 }
 
 }  // namespace
+
+std::string written(const Value& value) {
+  return value.dump(-1, ' ', false, Value::error_handler_t::replace);
+}
 
 std::string text_of(const CheckReport& report, bool effective) {
   std::string text =

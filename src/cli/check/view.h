@@ -7,6 +7,9 @@
 
 namespace refrain::cli {
 
+/// A value as people write it: "text" in quotes, null, numbers, lists; broken bytes replaced.
+std::string written(const config::Value& value);
+
 /// Verdict, findings with their ways out, what the setting comes to on every rank; with
 /// `effective`, every knob that is not at its default or was changed, and where it comes from.
 std::string text_of(const config::CheckReport& report, bool effective);

@@ -99,8 +99,6 @@ inline bool recomputes(const Knobs& k, std::string_view label) {
 inline bool quantised(const std::optional<std::string>& format) {
   return format && !format->empty();
 }
-/// The value with which a message quotes a knob: 'text', a number, null.
-std::string quoted(const Value& value);
 /// One value to set, for a remedy.
 Remedy setting(std::string text, std::initializer_list<std::pair<std::string_view, Value>> values);
 /// The list without a word, for a remedy.

@@ -1,7 +1,6 @@
 #include <array>
 
 #include "config/rules/rule.h"
-#include "config/scan.h"
 
 namespace refrain::config {
 
@@ -28,10 +27,6 @@ std::vector<const Rule*> all_rules() {
     for (const Rule& rule : part) rules.push_back(&rule);
   }
   return rules;
-}
-
-std::string quoted(const Value& value) {
-  return value.is_string() ? in_quotes(value.get_ref<const std::string&>()) : value.dump();
 }
 
 Remedy setting(std::string text, std::initializer_list<std::pair<std::string_view, Value>> values) {
