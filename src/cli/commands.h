@@ -9,8 +9,10 @@ namespace refrain::cli {
 
 int train_command(const std::vector<std::string>& arguments);
 int bench_command(const std::vector<std::string>& arguments);
+int calibrate_command(const std::vector<std::string>& arguments);
 int labels_command(const std::vector<std::string>& arguments);
 int ledger_command(const std::vector<std::string>& arguments);
 int models_command(const std::vector<std::string>& arguments);
+int plan_command(const std::vector<std::string>& arguments);
 
 }  // namespace refrain::cli

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cli/engine_commands.h"
 #include "cli/spine.h"
+#include "plan/choose.h"
 #include "report/run_record.h"
 #include "report/statistics.h"
 #include "train/contest.h"
@@ -44,7 +45,7 @@ report::BenchRecord record_of(const config::BenchOptions& options, const Contend
                               const ContenderResult& result, const ledger::Timeline& timeline) {
   const double median = report::quantile(result.step_ms, 0.5);
   const auto tokens = static_cast<double>(options.shape.tokens() * options.shape.num_micro_batches);
-  return {.setting = to_text(contender.setting),
+  return {.setting = contender.plan ? contender.name : to_text(contender.setting),
           .replay = std::string(to_text(contender.replay)),
           .attention = std::string(to_text(contender.attention)),
           .tokens_per_s = tokens / median * 1000,
@@ -88,13 +89,23 @@ int engine_bench(const config::BenchOptions& options) {
       train::open_windows(options.data, options.model, options.shape.seq);
   tell(windows.findings);
   if (!windows.value) return kExitFindings;
-  const std::vector<Contender> contenders = contenders_of(options);
+  std::vector<Contender> contenders = contenders_of(options);
+  if (options.plan.budget) {
+    auto plan = plan::plan_for_budget(options.model, options.shape, options.plan);
+    tell(plan.findings);
+    if (!plan.value) return kExitFindings;
+    contenders.push_back({.attention = options.shape.attention,
+                          .plan = std::move(plan.value->step),
+                          .name = "plan for " + to_text(*options.plan.budget)});
+  }
   train::Contest contest(options, *windows.value, contenders);
   const std::vector<ContenderResult> results = contest.run(options.steps);
   std::vector<report::BenchRecord> records;
   size_t none = 0;
   for (size_t c = 0; c < contenders.size(); ++c) {
-    if (contenders[c].setting.granularity == config::Granularity::kNone) none = c;
+    const bool is_none =
+        contenders[c].setting.granularity == config::Granularity::kNone && !contenders[c].plan;
+    if (is_none) none = c;
     records.push_back(record_of(options, contenders[c], results[c], contest.prepared(c).timeline));
     records.back().overhead_percent = overhead_percent(results[c], results[none]);
     if (options.json) print(report::to_json(records.back()) + "\n");

@@ -1,4 +1,4 @@
-// train and bench: judge the whole command line here, in milliseconds, then become the engine.
+// train, bench and calibrate: judge the whole command line here, in milliseconds, then become the engine.
 #include <unistd.h>
 
 #include <cerrno>
@@ -53,6 +53,10 @@ int train_command(const std::vector<std::string>& arguments) {
 
 int bench_command(const std::vector<std::string>& arguments) {
   return hand_over("bench", parse_bench(arguments), arguments);
+}
+
+int calibrate_command(const std::vector<std::string>& arguments) {
+  return hand_over("calibrate", parse_calibrate(arguments), arguments);
 }
 
 }  // namespace refrain::cli

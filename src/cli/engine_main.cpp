@@ -1,4 +1,4 @@
-// `refrain-engine`: what `refrain train` and `refrain bench` become once their command line has
+// `refrain-engine`: what `refrain train`, `bench` and `calibrate` become once their command line has
 // been judged. It reads the same arguments again, so it can also be run by itself.
 #include "cli/engine_commands.h"
 #include "cli/options.h"
@@ -23,12 +23,17 @@ int bench(const std::vector<std::string>& arguments) {
   return carry_out(cli::parse_bench(arguments), cli::engine_bench);
 }
 
+int calibrate(const std::vector<std::string>& arguments) {
+  return carry_out(cli::parse_calibrate(arguments), cli::engine_calibrate);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   constexpr cli::Subcommand kSubcommands[] = {
       {"train", "train a model under a recompute setting", train},
       {"bench", "run recompute settings in alternation and compare them", bench},
+      {"calibrate", "measure this machine's rates, which plans are priced with", calibrate},
   };
   return cli::run_spine("refrain-engine", kSubcommands, argc, argv);
 }

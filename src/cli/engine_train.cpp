@@ -8,6 +8,7 @@
 
 #include "cli/engine_commands.h"
 #include "cli/spine.h"
+#include "plan/choose.h"
 #include "report/progress.h"
 #include "report/run_record.h"
 #include "report/statistics.h"
@@ -146,7 +147,10 @@ int engine_train(const config::TrainOptions& options) {
       train::open_windows(options.data, options.model, options.shape.seq);
   tell(windows.findings);
   if (!windows.value) return kExitFindings;
-  train::Trainer trainer(options, *std::move(windows.value));
+  Checked<plan::PreparedStep> prepared = plan::choose_step(options);
+  tell(prepared.findings);
+  if (!prepared.value) return kExitFindings;
+  train::Trainer trainer(options, *std::move(prepared.value), *std::move(windows.value));
   if (!options.checkpoint.resume.empty()) {
     train::CheckpointFolder folder(options.checkpoint.resume);
     const Findings findings = resume(options, folder, trainer);

@@ -32,6 +32,7 @@ constexpr CommandText kTrain = {
     "refrain train", "Trains a model under a recompute setting.",
     "  refrain train --model llama-15m --steps 20\n"
     "  refrain train --model llama-60m --recompute selective:mlp --data my_text/ --save run1\n"
+    "  refrain train --model llama-60m --memory-budget 1.5GiB\n"
     "  refrain train --resume run1 --save run1 --steps 40 --recompute full:uniform:1\n"
     "  refrain train recompute_granularity=selective recompute_modules=[core_attn,layernorm]\n"
     "  refrain train --recompute-granularity full --recompute-method uniform "
@@ -40,6 +41,7 @@ constexpr CommandText kBench = {
     "refrain bench", "Runs recompute settings in alternation and compares them.",
     "  refrain bench --model llama-15m\n"
     "  refrain bench --model bench-s --seq 512 --settings 'none;selective:mlp;full:uniform:1'\n"
+    "  refrain bench --model llama-15m --settings 'none;selective:mlp' --memory-budget 300MiB\n"
     "  refrain bench --replay both --attention both --steps 15 --json\n"};
 constexpr CommandText kLedger = {
     "refrain ledger", "Prints what a training step holds, to the byte, without running it.",
@@ -47,7 +49,18 @@ constexpr CommandText kLedger = {
     "  refrain ledger --model llama-15m --recompute selective:pointwise --json\n"
     "  refrain ledger --model path/to/config.json --recompute full:block:8 --csv > steps.csv\n"};
 
-/// What train, bench and ledger share, as typed.
+constexpr CommandText kPlan = {
+    "refrain plan", "Chooses what to recompute, per layer and activation, under a memory budget.",
+    "  refrain plan --model llama-15m --memory-budget 250MiB\n"
+    "  refrain plan --model llama-60m --seq 512 --memory-budget 1.2GiB --why\n"
+    "  refrain plan --model llama-60m --memory-budget 1.2GiB --save plan.json\n"};
+
+constexpr CommandText kCalibrate = {
+    "refrain calibrate", "Measures this machine's rates, which plans are priced with.",
+    "  refrain calibrate --model llama-60m --seq 512 --save rates.json\n"
+    "  refrain plan --model llama-60m --seq 512 --memory-budget 1.5GiB --rates rates.json\n"};
+
+/// What train, bench, ledger, plan and calibrate share, as typed.
 struct TypedWorkload {
   std::string model = "llama-15m";
   std::optional<int64_t> seq, global_batch;
@@ -106,6 +119,15 @@ void declare_setting(CommandLine& line, TypedWorkload& workload, TypedRecompute&
                   kReplays);
 }
 
+/// --memory-budget, and what a plan is priced with.
+void declare_budget(CommandLine& line, std::optional<std::string>& budget,
+                    config::PlanOptions& plan) {
+  line.group("Recompute");
+  line.add({"--memory-budget", "BYTES", "the plan that costs least inside it: 700MiB, 1.5GiB"},
+           budget);
+  line.add({"--rates", "FILE", "what `refrain calibrate` wrote [two AVX-512 cores]"}, plan.rates);
+}
+
 void declare_data(CommandLine& line, config::DataOptions& data) {
   line.group("Data");
   line.add({"--data", "PATH", "a file or a folder of text [headers of the installed LibTorch]"},
@@ -157,6 +179,40 @@ config::RecomputeSetting settle_recompute(const TypedRecompute& typed, Findings&
                         "keep one of them"});
   }
   return take(config::parse_recompute(*typed.setting), findings);
+}
+
+std::optional<Bytes> settle_budget(const std::optional<std::string>& typed, Findings& findings) {
+  if (!typed) return std::nullopt;
+  const std::optional<Bytes> budget = config::parse_bytes(*typed);
+  if (!budget) {
+    findings.push_back({"plan.budget",
+                        fmt::format("--memory-budget must be an amount of memory: {}",
+                                    config::in_quotes(*typed)),
+                        "give a number with B, KiB, MiB, GiB, MB or GB: --memory-budget 700MiB"});
+  }
+  return budget;
+}
+
+/// A run has one plan: a setting, a budget or a file.
+void check_one_plan(const TypedRecompute& typed, const config::TrainOptions& options,
+                    Findings& findings) {
+  const config::MegatronRecompute& megatron = typed.megatron;
+  const bool setting = typed.setting || megatron.granularity || megatron.modules ||
+                       megatron.method || megatron.num_layers;
+  const config::PlanOptions& plan = options.plan;
+  const int given = setting + plan.budget.has_value() + !plan.file.empty();
+  if (given > 1) {
+    findings.push_back({"plan.one-source",
+                        "what is recomputed must come from one place: --recompute (or recompute_*), "
+                        "--memory-budget and --plan exclude each other",
+                        "keep one of them"});
+  }
+  if ((plan.budget || !plan.file.empty()) && options.replay == ReplayPolicy::kRegion) {
+    findings.push_back({"plan.needs-demand",
+                        "a plan is for --replay demand, it names activations and no regions: "
+                        "--replay region",
+                        "leave --replay out"});
+  }
 }
 
 std::vector<config::RecomputeSetting> settle_settings(const std::string& typed,
@@ -212,9 +268,12 @@ Parsed<config::TrainOptions> parse_train(const std::vector<std::string>& argumen
   TypedWorkload workload = default_workload();
   TypedRecompute recompute;
   std::optional<double> min_lr;
+  std::optional<std::string> budget;
   config::TrainOptions options;
   declare_workload(line, workload);
   declare_setting(line, workload, recompute, options.replay);
+  declare_budget(line, budget, options.plan);
+  line.add({"--plan", "FILE", "what `refrain plan --save` wrote"}, options.plan.file);
   declare_data(line, options.data);
   declare_training(line, options, min_lr);
   Reading reading = line.read(arguments);
@@ -223,6 +282,8 @@ Parsed<config::TrainOptions> parse_train(const std::vector<std::string>& argumen
   Findings findings = std::move(reading.findings);
   const bool found = settle_workload(workload, options.model, options.shape, findings);
   options.recompute = settle_recompute(recompute, findings);
+  options.plan.budget = settle_budget(budget, findings);
+  check_one_plan(recompute, options, findings);
   options.optimizer.min_lr = min_lr.value_or(options.optimizer.lr / 10);
   return judged(std::move(options), found, std::move(findings));
 }
@@ -234,6 +295,7 @@ Parsed<config::BenchOptions> parse_bench(const std::vector<std::string>& argumen
   options.replays = {ReplayPolicy::kDemand};
   options.attentions = {AttentionBackend::kFused};
   std::string settings(kDefaultSweep);
+  std::optional<std::string> budget;
   declare_workload(line, workload);
   line.add_choices({"--attention", "fused|unfused|both", "back ends of attention"},
                    options.attentions, kAttentions);
@@ -241,6 +303,7 @@ Parsed<config::BenchOptions> parse_bench(const std::vector<std::string>& argumen
   line.add({"--settings", "S;S;...", "what --recompute of `refrain train` takes"}, settings);
   line.add_choices({"--replay", "demand|region|both", "replay policies"}, options.replays,
                    kReplays);
+  declare_budget(line, budget, options.plan);
   declare_data(line, options.data);
   line.group("Rounds");
   line.add({"--steps,--rounds", "N", "steps of each setting, one a round"}, options.steps);
@@ -252,6 +315,7 @@ Parsed<config::BenchOptions> parse_bench(const std::vector<std::string>& argumen
   const bool found = settle_workload(workload, options.model, options.shape, findings);
   options.shape.attention = options.attentions.front();
   options.settings = settle_settings(settings, findings);
+  options.plan.budget = settle_budget(budget, findings);
   return judged(std::move(options), found, std::move(findings));
 }
 
@@ -271,6 +335,48 @@ Parsed<config::LedgerOptions> parse_ledger(const std::vector<std::string>& argum
   Findings findings = std::move(reading.findings);
   const bool found = settle_workload(workload, options.model, options.shape, findings);
   options.recompute = settle_recompute(recompute, findings);
+  return judged(std::move(options), found, std::move(findings));
+}
+
+Parsed<config::EnginePlanOptions> parse_engine_plan(const std::vector<std::string>& arguments) {
+  CommandLine line(kPlan);
+  TypedWorkload workload = default_workload();
+  std::optional<std::string> budget;
+  config::EnginePlanOptions options;
+  declare_workload(line, workload);
+  line.add_choice({"--attention", "fused|unfused", "back end of attention"},
+                  workload.shape.attention, kAttentions);
+  declare_budget(line, budget, options.plan);
+  line.group("Output");
+  line.add({"--save", "FILE", "writes the plan there, for refrain train --plan"}, options.save);
+  line.add_switch({"--why", "", "why each activation is kept or recomputed"}, options.why);
+  line.add_switch({"--json", "", "one JSON object on stdout"}, options.json);
+  Reading reading = line.read(arguments);
+  if (reading.help) return {std::move(reading.help), {}};
+
+  Findings findings = std::move(reading.findings);
+  const bool found = settle_workload(workload, options.model, options.shape, findings);
+  options.plan.budget = settle_budget(budget, findings);
+  return judged(std::move(options), found, std::move(findings));
+}
+
+Parsed<config::CalibrateOptions> parse_calibrate(const std::vector<std::string>& arguments) {
+  CommandLine line(kCalibrate);
+  TypedWorkload workload = default_workload();
+  config::CalibrateOptions options;
+  declare_workload(line, workload);
+  line.add_choice({"--attention", "fused|unfused", "back end of attention"},
+                  workload.shape.attention, kAttentions);
+  declare_data(line, options.data);
+  line.group("Rates");
+  line.add({"--rounds", "N", "training steps that are timed"}, options.rounds);
+  line.add({"--name", "NAME", "of the machine, in the file"}, options.name);
+  line.add({"--save", "FILE", "writes the rates there, for --rates"}, options.save);
+  Reading reading = line.read(arguments);
+  if (reading.help) return {std::move(reading.help), {}};
+
+  Findings findings = std::move(reading.findings);
+  const bool found = settle_workload(workload, options.model, options.shape, findings);
   return judged(std::move(options), found, std::move(findings));
 }
 

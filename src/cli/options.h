@@ -21,5 +21,7 @@ struct Parsed {
 Parsed<config::TrainOptions> parse_train(const std::vector<std::string>& arguments);
 Parsed<config::BenchOptions> parse_bench(const std::vector<std::string>& arguments);
 Parsed<config::LedgerOptions> parse_ledger(const std::vector<std::string>& arguments);
+Parsed<config::CalibrateOptions> parse_calibrate(const std::vector<std::string>& arguments);
+Parsed<config::EnginePlanOptions> parse_engine_plan(const std::vector<std::string>& arguments);
 
 }  // namespace refrain::cli

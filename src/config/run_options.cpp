@@ -77,6 +77,16 @@ Findings validate(const BenchOptions& options) {
   return findings;
 }
 
+Findings validate(const EnginePlanOptions& options) {
+  return validate(options.model, options.shape);
+}
+
+Findings validate(const CalibrateOptions& options) {
+  Findings findings = validate(options.model, options.shape);
+  check_count("--rounds", options.rounds, 1, findings);
+  return findings;
+}
+
 Findings validate(const LedgerOptions& options) {
   Findings findings = validate(options.model, options.shape);
   if (options.json && options.csv) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/finding.h"
+#include "base/quantity.h"
 #include "config/model_config.h"
 #include "config/recompute_setting.h"
 #include "config/run_shape.h"
@@ -41,11 +43,19 @@ struct CheckpointOptions {
   int64_t save_every = 0;  // steps; 0: at the end only
 };
 
+/// A plan instead of a setting: chosen under a budget, or read from a file.
+struct PlanOptions {
+  std::optional<Bytes> budget;
+  std::string file;   // empty: none
+  std::string rates;  // a file of machine rates to price with; empty: the default ones
+};
+
 struct TrainOptions {
   ModelConfig model;
   RunShape shape;
   RecomputeSetting recompute;
   ReplayPolicy replay = ReplayPolicy::kDemand;
+  PlanOptions plan;
   DataOptions data;
   int64_t steps = 20;
   OptimizerOptions optimizer;
@@ -63,7 +73,18 @@ struct BenchOptions {
   std::vector<AttentionBackend> attentions;
   DataOptions data;
   int64_t steps = 10;  // of each setting: one a round
+  PlanOptions plan;    // a budget: its plan runs along
   bool json = false;
+};
+
+/// `refrain calibrate`.
+struct CalibrateOptions {
+  ModelConfig model;
+  RunShape shape;
+  DataOptions data;
+  int64_t rounds = 5;
+  std::string name = "cpu";
+  std::string save;  // writes the rates there
 };
 
 struct LedgerOptions {
@@ -75,9 +96,21 @@ struct LedgerOptions {
   bool csv = false;
 };
 
+/// `refrain plan` for our own engine.
+struct EnginePlanOptions {
+  ModelConfig model;
+  RunShape shape;
+  PlanOptions plan;  // no budget: the leanest plan
+  std::string save;  // writes the plan there
+  bool why = false;
+  bool json = false;
+};
+
 /// What must hold of a whole command, its model and shape included. Rules name what the user typed.
 Findings validate(const TrainOptions& options);
 Findings validate(const BenchOptions& options);
 Findings validate(const LedgerOptions& options);
+Findings validate(const EnginePlanOptions& options);
+Findings validate(const CalibrateOptions& options);
 
 }  // namespace refrain::config

@@ -25,6 +25,28 @@ std::optional<int64_t> parse_whole(std::string_view text) { return parse<int64_t
 std::optional<uint64_t> parse_unsigned(std::string_view text) { return parse<uint64_t>(text); }
 std::optional<double> parse_real(std::string_view text) { return parse<double>(text); }
 
+std::optional<Bytes> parse_bytes(std::string_view text) {
+  struct Unit {
+    std::string_view name;
+    double bytes;
+  };
+  constexpr Unit kUnits[] = {{"TiB", 0x1p40}, {"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10},
+                             {"TB", 1e12},    {"GB", 1e9},     {"MB", 1e6},     {"KB", 1e3},
+                             {"kB", 1e3},     {"B", 1}};
+  text = trimmed(text);
+  double unit_bytes = 1;
+  for (const Unit& unit : kUnits) {
+    if (!text.ends_with(unit.name)) continue;
+    unit_bytes = unit.bytes;
+    text = trimmed(text.substr(0, text.size() - unit.name.size()));
+    break;
+  }
+  const std::optional<double> number = parse_real(text);
+  constexpr double kMost = 0x1p62;
+  if (!number || !(*number * unit_bytes >= 1 && *number * unit_bytes <= kMost)) return std::nullopt;
+  return Bytes(static_cast<int64_t>(*number * unit_bytes));
+}
+
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\n";
   const size_t first = text.find_first_not_of(kBlanks);

@@ -7,12 +7,18 @@
 #include <string_view>
 #include <vector>
 
+#include "base/quantity.h"
+
 namespace refrain::config {
 
 /// The whole of `text` as a decimal number; nothing where it is anything else or out of range.
 std::optional<int64_t> parse_whole(std::string_view text);
 std::optional<uint64_t> parse_unsigned(std::string_view text);
 std::optional<double> parse_real(std::string_view text);  // "nan" and "inf" are numbers here
+
+/// "700MiB", "1.5 GiB", "80GB" (decimal), "123456" (bytes); nothing where it is anything else, is
+/// not a whole number of bytes above 0 (fractions are cut), or is out of range.
+std::optional<Bytes> parse_bytes(std::string_view text);
 
 /// Without blanks at both ends.
 std::string_view trimmed(std::string_view text);

@@ -47,5 +47,20 @@ TEST(InQuotes, EscapesWhatATerminalWouldActOnAndCutsLongText) {
   EXPECT_EQ(in_quotes(std::string(121, 'a')), "'" + std::string(120, 'a') + "...'");
 }
 
+TEST(ParseBytes, ReadsBinaryAndDecimalUnitsAndPlainBytes) {
+  EXPECT_EQ(parse_bytes("700MiB"), Bytes(int64_t{700} << 20));
+  EXPECT_EQ(parse_bytes(" 1.5 GiB "), Bytes(int64_t{3} << 29));
+  EXPECT_EQ(parse_bytes("80GB"), Bytes(80'000'000'000));
+  EXPECT_EQ(parse_bytes("123456"), Bytes(123456));
+  EXPECT_EQ(parse_bytes("7 B"), Bytes(7));
+}
+
+TEST(ParseBytes, RefusesWhatIsNoAmountOfMemory) {
+  for (const char* text : {"", "MiB", "-1GiB", "0", "0.5B", "nan", "inf GiB", "1e30GiB", "12 XiB",
+                           "1 2", "0x10"}) {
+    EXPECT_FALSE(parse_bytes(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace refrain::config

@@ -21,5 +21,8 @@ struct PreparedStep {
 /// config::validate.
 PreparedStep prepare(const config::ModelConfig& config, const config::RunShape& shape,
                      const config::RecomputeSetting& setting, config::ReplayPolicy policy);
+/// The same under a plan of its own; the plan was made for this model and shape.
+PreparedStep prepare(const config::ModelConfig& config, const config::RunShape& shape,
+                     const program::RecomputePlan& plan);
 
 }  // namespace refrain::plan

@@ -70,6 +70,7 @@ class Emission {
   ValueId gradient_of_param(int32_t param, bool& accumulate);
   Step& add_step(StepKind kind, OpRef ref);
 
+  void reserve();
   void add_residents();
   void start_micro_batch(int32_t micro_batch);
   void forward(OpRef ref);
@@ -423,8 +424,19 @@ void Emission::clip_and_update() {
   }
 }
 
+// Most Programs have fewer steps; moving a Step costs more than its place.
+void Emission::reserve() {
+  size_t num_ops = 0;
+  for (size_t b = 0; b < graph_.blocks.size(); ++b) num_ops += graph_.graph(b).ops.size();
+  const size_t num_params = draft_.program.params.specs.size();
+  const size_t steps = schedule_.num_micro_batches * (3 * num_ops + 2) + num_params;
+  draft_.program.steps.reserve(steps);
+  draft_.program.values.reserve(4 * num_params + steps);
+}
+
 Draft Emission::run() {
   draft_.program.params = model::collect_params(graph_);
+  reserve();
   add_residents();
   for (int32_t m = 0; m < schedule_.num_micro_batches; ++m) {
     start_micro_batch(m);

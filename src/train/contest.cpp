@@ -37,11 +37,13 @@ Contest::Contest(const config::BenchOptions& options, const Windows& windows,
       windows_(windows) {
   engine::install_counting_allocator();
   at::set_num_threads(static_cast<int>(options.shape.threads));
-  for (const Contender& contender : contenders) {
+  for (Contender& contender : contenders) {
     config::RunShape shape = options.shape;
     shape.attention = contender.attention;
     auto lane = std::make_unique<Lane>();
-    lane->prepared = plan::prepare(options.model, shape, contender.setting, contender.replay);
+    lane->prepared =
+        contender.plan ? *std::move(contender.plan)
+                       : plan::prepare(options.model, shape, contender.setting, contender.replay);
     lanes_.push_back(std::move(lane));
   }
   weights_ = engine::init_weights(lanes_.front()->prepared.program, options.data.seed);

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "config/run_options.h"
@@ -17,6 +19,8 @@ struct Contender {
   config::RecomputeSetting setting;
   config::ReplayPolicy replay = config::ReplayPolicy::kDemand;
   config::AttentionBackend attention = config::AttentionBackend::kFused;
+  std::optional<plan::PreparedStep> plan;  // runs instead of the setting
+  std::string name;                        // of the plan
 };
 
 struct ContenderResult {

@@ -111,10 +111,11 @@ engine::BatchSource batches(const Windows& windows, const config::RunShape& shap
   };
 }
 
-Trainer::Trainer(const config::TrainOptions& options, Windows windows)
+Trainer::Trainer(const config::TrainOptions& options, plan::PreparedStep prepared,
+                 Windows windows)
     : options_(set_up_process(options)),
       windows_(std::move(windows)),
-      prepared_(plan::prepare(options_.model, options_.shape, options_.recompute, options_.replay)),
+      prepared_(std::move(prepared)),
       weights_(engine::init_weights(prepared_.program, options_.data.seed)),
       executor_(prepared_.graph, prepared_.program, weights_) {}
 
@@ -152,7 +153,7 @@ TrainState Trainer::state() const {
   const auto number = [](auto value) { return fmt::format("{}", value); };
   return {.step = completed_,
           .seed = options_.data.seed,
-          .model = model_fields(options_.model),
+          .model = config::fields_of(options_.model),
           .settings = {{"global_batch",
                         number(options_.shape.micro_batch * options_.shape.num_micro_batches)},
                        {"micro_batch", number(options_.shape.micro_batch)},

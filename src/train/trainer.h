@@ -23,7 +23,8 @@ engine::BatchSource batches(const Windows& windows, const config::RunShape& shap
 class Trainer {
  public:
   /// Installs the counting allocator, sets the number of threads, makes fresh weights.
-  Trainer(const config::TrainOptions& options, Windows windows);
+  /// `prepared` is the step that the options ask for (plan::choose_step).
+  Trainer(const config::TrainOptions& options, plan::PreparedStep prepared, Windows windows);
 
   /// One optimizer step over the global batch.
   engine::StepResult step(bool hash_gradients);

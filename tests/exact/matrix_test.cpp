@@ -2,16 +2,12 @@
 // holds what the ledger says, account by account, after every step and at most within it; and
 // losses, gradients and weights are the same bits whatever is recomputed, on one thread or two.
 
-#include <ATen/Parallel.h>
-#include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <tuple>
 
-#include "engine/executor.h"
-#include "engine/memory/counting_allocator.h"
-#include "plan/prepare.h"
+#include "exact_run.h"
 #include "tiny_models.h"
 
 namespace refrain::exact {
@@ -20,32 +16,11 @@ namespace {
 using config::AttentionBackend;
 using config::ReplayPolicy;
 
-/// Text that is no text: a fixed pattern over the vocabulary.
-engine::BatchSource pattern(int64_t vocab, int64_t step) {
-  return [=](int64_t micro_batch, std::span<int32_t> tokens, std::span<int32_t> targets) {
-    uint64_t state = static_cast<uint64_t>(step * 1000 + micro_batch) + 1;
-    const auto next = [&] {
-      state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-      return static_cast<int32_t>((state >> 33) % static_cast<uint64_t>(vocab));
-    };
-    for (size_t i = 0; i < tokens.size(); ++i) {
-      tokens[i] = next();
-      targets[i] = next();
-    }
-  };
-}
-
 struct Case {
   config::ModelConfig model;
   config::RunShape shape;
   config::RecomputeSetting setting;
   ReplayPolicy policy = ReplayPolicy::kDemand;
-};
-
-struct Outcome {
-  std::vector<double> losses, norms;
-  std::vector<uint64_t> hashes;
-  std::vector<at::Tensor> weights;
 };
 
 std::string describe(const Case& run) {
@@ -57,55 +32,10 @@ std::string describe(const Case& run) {
          std::to_string(run.shape.threads);
 }
 
-/// Three optimizer steps; every step of the Program is held against the ledger.
 Outcome run_exactly(const Case& run) {
   SCOPED_TRACE(describe(run));
-  engine::install_counting_allocator();
-  at::set_num_threads(static_cast<int>(run.shape.threads));
-  const ledger::Balances before = engine::held_by_account();
-  const plan::PreparedStep step = plan::prepare(run.model, run.shape, run.setting, run.policy);
-  Outcome outcome;
-  engine::Weights weights = engine::init_weights(step.program, 7);
-  engine::Executor executor(step.graph, step.program, weights);
-  const auto with_before = [&](ledger::Balances balances) {
-    for (size_t a = 0; a < balances.size(); ++a) balances[a] += before[a];
-    return balances;
-  };
-  EXPECT_EQ(engine::held_by_account(), with_before(step.timeline.residents));
-  int wrong = 0;
-  const auto after_step = [&](size_t s) {
-    const ledger::Entry& entry = step.timeline.entries[s];
-    const bool exact = engine::held_by_account() == with_before(entry.after) &&
-                       engine::peak_held() == ledger::total(with_before(entry.during));
-    if (!exact && ++wrong <= 3) {
-      ADD_FAILURE() << program::describe(step.graph, step.program, step.program.steps[s])
-                    << ": held " << engine::held().count() << ", ledger "
-                    << ledger::total(with_before(entry.after)).count() << "; most "
-                    << engine::peak_held().count() << ", ledger "
-                    << ledger::total(with_before(entry.during)).count();
-    }
-    engine::reset_peak();
-  };
-  for (int64_t s = 1; s <= 3; ++s) {
-    const engine::StepResult result = executor.run(
-        pattern(run.model.vocab, s),
-        {.adamw = {.step = s}, .clip_grad = run.shape.clip_grad, .seed = 3, .hash_gradients = true},
-        after_step);
-    outcome.losses.push_back(result.loss);
-    outcome.norms.push_back(result.grad_norm);
-    outcome.hashes.push_back(*result.grad_hash);
-  }
-  outcome.weights = weights.weight;
-  return outcome;
-}
-
-void expect_equal(const Outcome& a, const Outcome& b) {
-  EXPECT_EQ(a.losses, b.losses);
-  EXPECT_EQ(a.norms, b.norms);
-  EXPECT_EQ(a.hashes, b.hashes);
-  for (size_t p = 0; p < a.weights.size(); ++p) {
-    EXPECT_TRUE(at::equal(a.weights[p], b.weights[p])) << "parameter " << p;
-  }
+  return exact::run_exactly(plan::prepare(run.model, run.shape, run.setting, run.policy), run.model.vocab,
+                     run.shape);
 }
 
 class Matrix : public testing::TestWithParam<

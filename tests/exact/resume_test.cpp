@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "engine/memory/counting_allocator.h"
+#include "plan/choose.h"
 #include "tiny_models.h"
 #include "train/disk/temp_folder.h"
 #include "train/session.h"
@@ -36,7 +37,9 @@ class Resume : public testing::Test {
     Checked<train::Windows> windows =
         train::open_windows(options.data, options.model, options.shape.seq);
     EXPECT_TRUE(windows.value) << to_text(windows.findings);
-    return {options, *std::move(windows.value)};
+    Checked<plan::PreparedStep> prepared = plan::choose_step(options);
+    EXPECT_TRUE(prepared.value) << to_text(prepared.findings);
+    return {options, *std::move(prepared.value), *std::move(windows.value)};
   }
 
   static std::vector<uint64_t> run(train::Trainer& trainer, int steps) {

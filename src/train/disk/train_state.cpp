@@ -16,31 +16,8 @@ namespace {
 using nlohmann::json;
 
 constexpr int kFormat = 1;
+constexpr std::string_view kWhere = "in the checkpoint";
 constexpr int kStateDepth = 3;  // {files: {name: {}}}
-
-std::string value_of(const Fields& fields, const std::string& name) {
-  const auto found = fields.find(name);
-  return found == fields.end() ? "absent" : found->second;
-}
-
-/// "hidden: 512 in the checkpoint, 768 asked for; ..."; empty where the fields are equal.
-std::string differences(const Fields& saved, const Fields& asked) {
-  Fields all = saved;
-  all.insert(asked.begin(), asked.end());
-  std::vector<std::string> lines;
-  for (const auto& [name, value] : all) {
-    const std::string was = value_of(saved, name), wanted = value_of(asked, name);
-    if (was != wanted) {
-      lines.push_back(fmt::format("{}: {} in the checkpoint, {} asked for", name, was, wanted));
-    }
-  }
-  return fmt::format("{}", fmt::join(lines, "; "));
-}
-
-Fields without_name(Fields model) {
-  model.erase("name");
-  return model;
-}
 
 std::string describe(const NamedTensor& tensor) {
   return fmt::format("{} {} [{}]", tensor.name, to_text(tensor.type),
@@ -76,35 +53,10 @@ StoredState read_fields(const json& document) {
 
 }  // namespace
 
-Fields model_fields(const config::ModelConfig& model) {
-  // Bound by position: a new field of ModelConfig does not compile here until it is added below.
-  const auto& [name, num_layers, hidden, num_heads, num_kv_heads, head_dim, ffn_hidden, vocab,
-               max_positions, norm, norm_eps, position, rope_base, activation, qkv_bias,
-               linear_bias, qk_norm, tied_embeddings] = model;
-  const auto number = [](auto value) { return fmt::format("{}", value); };
-  return {{"name", name},
-          {"num_layers", number(num_layers)},
-          {"hidden", number(hidden)},
-          {"num_heads", number(num_heads)},
-          {"num_kv_heads", number(num_kv_heads)},
-          {"head_dim", number(head_dim)},
-          {"ffn_hidden", number(ffn_hidden)},
-          {"vocab", number(vocab)},
-          {"max_positions", number(max_positions)},
-          {"norm", std::string(to_text(norm))},
-          {"norm_eps", number(norm_eps)},
-          {"position", std::string(to_text(position))},
-          {"rope_base", number(rope_base)},
-          {"activation", std::string(to_text(activation))},
-          {"qkv_bias", number(qkv_bias)},
-          {"linear_bias", number(linear_bias)},
-          {"qk_norm", number(qk_norm)},
-          {"tied_embeddings", number(tied_embeddings)}};
-}
-
 Findings check_resume(const TrainState& saved, const TrainState& asked) {
   Findings findings;
-  const std::string model = differences(without_name(saved.model), without_name(asked.model));
+  const std::string model = config::differences(config::without_name(saved.model),
+                                                config::without_name(asked.model), kWhere);
   if (!model.empty()) {
     findings.push_back({"checkpoint.other-model",
                         "a run goes on with the model of its checkpoint; " + model,
@@ -117,7 +69,7 @@ Findings check_resume(const TrainState& saved, const TrainState& asked) {
                                     saved.seed, asked.seed),
                         fmt::format("--seed {}", saved.seed)});
   }
-  const std::string settings = differences(saved.settings, asked.settings);
+  const std::string settings = config::differences(saved.settings, asked.settings, kWhere);
   if (!settings.empty()) {
     findings.push_back({"checkpoint.other-settings",
                         "the run goes on with other settings than it began with; " + settings,

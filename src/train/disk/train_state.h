@@ -9,23 +9,19 @@
 #include <variant>
 
 #include "base/finding.h"
-#include "config/model_config.h"
+#include "config/fields.h"
 #include "train/disk/checksum.h"
 #include "train/disk/safetensors.h"
 #include "train/disk/strict_json.h"
 
 namespace refrain::train {
 
-/// Names and values as text, for comparing and for people.
-using Fields = std::map<std::string, std::string>;
-
-/// Every field of a model by name; equal text means equal value.
-Fields model_fields(const config::ModelConfig& model);
+using config::Fields;
 
 struct TrainState {
   int64_t step = 0;  // steps completed
   uint64_t seed = 0;
-  Fields model;     // model_fields
+  Fields model;     // config::fields_of
   Fields settings;  // what else shapes the result, not the memory: learning rate, global batch ...
 
   bool operator==(const TrainState&) const = default;

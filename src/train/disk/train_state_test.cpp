@@ -25,43 +25,11 @@ config::ModelConfig small_model() {
 TrainState small_state() {
   return {.step = 7,
           .seed = UINT64_MAX,
-          .model = model_fields(small_model()),
+          .model = config::fields_of(small_model()),
           .settings = {{"lr", "0.1"}, {"caf\xc3\xa9", "\"\\\n"}}};
 }
 
 std::map<std::string, FileSum> some_files() { return {{"a", {5, 0x0123456789abcdef}}, {"b", {}}}; }
-
-TEST(ModelFields, DifferWhereverTheModelDiffers) {
-  const config::ModelConfig base = small_model();
-  const auto num_changed = [&](auto change) {
-    config::ModelConfig other = base;
-    change(other);
-    const Fields a = model_fields(base), b = model_fields(other);
-    return std::ranges::count_if(
-        a, [&](const auto& field) { return b.at(field.first) != field.second; });
-  };
-  using M = config::ModelConfig;
-  using namespace config;
-  EXPECT_EQ(num_changed([](M& m) { m.name = "x"; }), 1);
-  EXPECT_EQ(num_changed([](M& m) { ++m.num_layers; }), 1);
-  EXPECT_EQ(num_changed([](M& m) { ++m.hidden; }), 1);
-  EXPECT_EQ(num_changed([](M& m) { ++m.num_heads; }), 1);
-  EXPECT_EQ(num_changed([](M& m) { ++m.num_kv_heads; }), 1);
-  EXPECT_EQ(num_changed([](M& m) { ++m.head_dim; }), 1);
-  EXPECT_EQ(num_changed([](M& m) { ++m.ffn_hidden; }), 1);
-  EXPECT_EQ(num_changed([](M& m) { ++m.vocab; }), 1);
-  EXPECT_EQ(num_changed([](M& m) { ++m.max_positions; }), 1);
-  EXPECT_EQ(num_changed([](M& m) { m.norm = NormKind::kLayerNorm; }), 1);
-  EXPECT_EQ(num_changed([](M& m) { m.norm_eps = std::nextafter(m.norm_eps, 1); }), 1);
-  EXPECT_EQ(num_changed([](M& m) { m.position = PositionKind::kLearned; }), 1);
-  EXPECT_EQ(num_changed([](M& m) { m.rope_base = std::nextafter(m.rope_base, 0); }), 1);
-  EXPECT_EQ(num_changed([](M& m) { m.activation = ActivationKind::kGeluErf; }), 1);
-  EXPECT_EQ(num_changed([](M& m) { m.activation = ActivationKind::kGeluTanh; }), 1);
-  EXPECT_EQ(num_changed([](M& m) { m.qkv_bias = true; }), 1);
-  EXPECT_EQ(num_changed([](M& m) { m.linear_bias = true; }), 1);
-  EXPECT_EQ(num_changed([](M& m) { m.qk_norm = true; }), 1);
-  EXPECT_EQ(num_changed([](M& m) { m.tied_embeddings = true; }), 1);
-}
 
 TEST(CheckResume, TheSameRunGoesOn) {
   TrainState asked = small_state();

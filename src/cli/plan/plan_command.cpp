@@ -1,0 +1,48 @@
+// `refrain plan`: what to recompute under a memory budget, what each standard setting would give,
+// and why.
+#include <fstream>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/plan/plan_view.h"
+#include "cli/spine.h"
+#include "plan/choose.h"
+#include "plan/plan_file.h"
+
+namespace refrain::cli {
+namespace {
+
+void save(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) throw Error("writing the plan: {} cannot be written", path);
+}
+
+}  // namespace
+
+int plan_command(const std::vector<std::string>& arguments) {
+  const Parsed<config::EnginePlanOptions> parsed = parse_engine_plan(arguments);
+  if (const auto code = answer(parsed)) return *code;
+  const config::EnginePlanOptions& options = *parsed.options.value;
+  const auto rates = plan::rates_of(options.plan.rates);
+  if (!rates.value) return tell(rates.findings), kExitFindings;
+
+  const plan::Workload workload = {options.model, options.shape, *rates.value};
+  const plan::Planner planner(workload);
+  const Bytes budget = options.plan.budget.value_or(planner.least_peak());
+  auto chosen = planner.plan(budget);
+  if (!chosen.value) {
+    return tell(plan::with_levers(std::move(chosen.findings), planner)), kExitFindings;
+  }
+  const std::vector<plan::StandardStep> standards = plan::standard_steps(workload);
+  const PlanView view = {workload, *chosen.value, budget, planner.least_peak(), standards};
+  tell(parsed.options.findings);
+  print(options.json ? to_json(view) : to_text(view));
+  if (options.why && !options.json) print(reasons_text(view));
+  if (!options.save.empty()) save(options.save, plan::write_plan(workload, *chosen.value));
+  return kExitOk;
+}
+
+}  // namespace refrain::cli

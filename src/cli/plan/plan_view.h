@@ -1,0 +1,26 @@
+// How a plan is shown: for people, as JSON, and with its reasons.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/planner.h"
+#include "plan/standard.h"
+
+namespace refrain::cli {
+
+struct PlanView {
+  const plan::Workload& workload;
+  const plan::EnginePlan& plan;
+  Bytes budget;
+  Bytes least_peak;
+  const std::vector<plan::StandardStep>& standards;
+};
+
+std::string to_text(const PlanView& view);
+std::string to_json(const PlanView& view);
+
+/// What each activation frees and costs, and what decided.
+std::string reasons_text(const PlanView& view);
+
+}  // namespace refrain::cli

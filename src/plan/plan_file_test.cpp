@@ -1,0 +1,124 @@
+#include "plan/plan_file.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace refrain::plan {
+namespace {
+
+using nlohmann::json;
+
+class PlanFile : public testing::Test {
+ protected:
+  PlanFile() : workload_{model(), {.micro_batch = 2, .seq = 16}, cost::default_rates()} {
+    const Planner planner(workload_);
+    const Bytes none = prepare(workload_.model, workload_.shape, {}, config::ReplayPolicy::kDemand)
+                           .timeline.peak;
+    plan_ = *planner.plan(Bytes((planner.least_peak().count() + none.count()) / 2)).value;
+    text_ = write_plan(workload_, plan_);
+  }
+
+  static config::ModelConfig model() {
+    return {.name = "small",
+            .num_layers = 7,
+            .hidden = 32,
+            .num_heads = 4,
+            .num_kv_heads = 2,
+            .head_dim = 8,
+            .ffn_hidden = 96,
+            .vocab = 64,
+            .max_positions = 64};
+  }
+
+  /// Rules of the findings after a change of the file.
+  std::vector<std::string> rules_after(auto change) {
+    json document = json::parse(text_);
+    change(document);
+    std::vector<std::string> rules;
+    for (const Finding& finding :
+         read_plan(document.dump(), workload_.model, workload_.shape).findings) {
+      rules.push_back(finding.rule);
+    }
+    return rules;
+  }
+
+  Workload workload_;
+  EnginePlan plan_;
+  std::string text_;
+};
+
+using Rules = std::vector<std::string>;
+
+TEST_F(PlanFile, ReadsBackWhatWasWritten) {
+  const auto read = read_plan(text_, workload_.model, workload_.shape);
+  ASSERT_TRUE(read.value) << to_text(read.findings);
+  const PreparedStep step = prepare(workload_.model, workload_.shape, *read.value);
+  EXPECT_EQ(step.timeline.peak, plan_.step.timeline.peak);
+  EXPECT_EQ(cost::price(step.graph, step.program, workload_.rates).replay_s,
+            plan_.timing.replay_s);
+}
+
+TEST_F(PlanFile, OfTheLeanestPlanReadsBackItsRuns) {
+  const Planner planner(workload_);
+  const EnginePlan leanest = *planner.plan(planner.least_peak()).value;
+  const auto read =
+      read_plan(write_plan(workload_, leanest), workload_.model, workload_.shape);
+  ASSERT_TRUE(read.value);
+  EXPECT_EQ(prepare(workload_.model, workload_.shape, *read.value).timeline.peak,
+            planner.least_peak());
+}
+
+TEST_F(PlanFile, OfAnotherRunIsRefusedWithTheFieldsThatDiffer) {
+  config::RunShape shape = workload_.shape;
+  shape.seq = 17;
+  config::ModelConfig wider = workload_.model;
+  wider.ffn_hidden = 97;
+  const Findings findings = read_plan(text_, wider, shape).findings;
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].rule, "plan.other-model");
+  EXPECT_NE(findings[0].message.find("ffn_hidden: 96 in the plan, 97"), std::string::npos);
+  EXPECT_EQ(findings[1].rule, "plan.other-shape");
+  config::ModelConfig renamed = workload_.model;
+  renamed.name = "another";
+  EXPECT_TRUE(read_plan(text_, renamed, workload_.shape).value);
+}
+
+TEST_F(PlanFile, LayersMustBeNamedOnceAndInRange) {
+  EXPECT_EQ(rules_after([](json& d) { d["layers"].erase(0); }), Rules{"plan.layers"});
+  EXPECT_EQ(rules_after([](json& d) { d["layers"].push_back(d["layers"][0]); }),
+            Rules{"plan.layers"});
+  EXPECT_EQ(rules_after([](json& d) { d["layers"].back()["last"] = 7; }),
+            (Rules{"plan.layers", "plan.layers"}));
+  EXPECT_EQ(rules_after([](json& d) { d["layers"] = "all"; }),
+            Rules{"plan.layers"});
+  EXPECT_EQ(rules_after([](json& d) { d["layers"][0]["first"] = int64_t{1} << 62; }),
+            (Rules{"plan.layers", "plan.layers"}));
+  EXPECT_EQ(rules_after([](json& d) { d["layers"][0]["run"] = 0; }),
+            (Rules{"plan.layers", "plan.layers"}));
+}
+
+TEST_F(PlanFile, AnUnknownActivationNamesTheNearestOnce) {
+  const auto rules = rules_after([](json& d) {
+    d["layers"] = {{{"first", 0}, {"last", 6}, {"run", 1}, {"recompute", {"mlp.activatoin"}}}};
+  });
+  EXPECT_EQ(rules, (Rules{"plan.unknown-activation"}));
+}
+
+TEST_F(PlanFile, WhatIsNoPlanIsRefused) {
+  const auto rule = [&](std::string_view text) {
+    return read_plan(text, workload_.model, workload_.shape).findings.at(0).rule;
+  };
+  EXPECT_EQ(rule(""), "plan.unreadable");
+  EXPECT_EQ(rule("[1]"), "plan.unreadable");
+  EXPECT_EQ(rule("{}"), "plan.other-format");
+  EXPECT_EQ(rule(R"({"refrain_plan": 2})"), "plan.other-format");
+  EXPECT_EQ(rule(R"({"refrain_plan": 1})"), "plan.other-model");
+  EXPECT_EQ(read_plan_file("/nowhere/plan.json", workload_.model, workload_.shape)
+                .findings.at(0)
+                .rule,
+            "plan.no-file");
+}
+
+}  // namespace
+}  // namespace refrain::plan
