@@ -6,11 +6,15 @@ include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 # The folders up to plan/: they need neither LibTorch nor a device.
-set(package_folders base config model program ledger plan)
+set(package_folders base config model program ledger cost plan)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Refrain)
 
+set(package_libraries base config_labels config model program ledger cost_program plan)
+
+foreach(library IN LISTS package_libraries)
+  install(TARGETS refrain_${library} EXPORT RefrainTargets)
+endforeach()
 foreach(folder IN LISTS package_folders)
-  install(TARGETS refrain_${folder} EXPORT RefrainTargets)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/${folder} DESTINATION include/refrain
           FILES_MATCHING PATTERN "*.h")
 endforeach()

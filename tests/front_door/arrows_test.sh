@@ -10,7 +10,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/check.sh"
 readonly kSource=$1 kIncludes=$2 kCxx=$3
 
 # The order of docs/design.md, section 2.
-readonly kOrder=(base config model program ledger cost plan engine train report diagnose cli)
+readonly kOrder=(base config model program ledger allocator mcore cost plan accuracy engine train report
+                 diagnose cli)
 
 position() {
   local i
