@@ -6,26 +6,11 @@
 #include <algorithm>
 #include <iterator>
 
+#include "config/labels/label_table.h"
 #include "config/scan.h"
 
 namespace refrain::config {
 namespace {
-
-/// Labels Megatron has for layers that dense decoders do not (its TransformerConfig,
-/// recompute_modules).
-struct ForeignLabel {
-  std::string_view name, needs;
-};
-constexpr ForeignLabel kForeignLabels[] = {
-    {"moe", "Mixture-of-Experts layers"},
-    {"moe_act", "Mixture-of-Experts layers"},
-    {"shared_experts", "Mixture-of-Experts layers"},
-    {"mla_up_proj", "multi-latent attention"},
-    {"gdn_norm_out", "gated delta-net layers"},
-    {"gdp_in_proj", "gated delta-product layers"},
-    {"gdp_qkv", "gated delta-product layers"},
-    {"mhc", "hyper-connections"},
-};
 
 constexpr std::string_view kForms =
     "write none, full:uniform:K, full:block:K or selective:label,label";
@@ -42,12 +27,11 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 }
 
 Finding unknown_label(const std::string& word) {
-  for (const ForeignLabel& foreign : kForeignLabels) {
-    if (word != foreign.name) continue;
+  if (const ModuleLabel* foreign = find_label(LabelList::kRecompute, word)) {
     return {"recompute.label-not-there-yet",
             fmt::format("a label must name a part of the model: {} needs {}, which these models do "
                         "not have yet",
-                        word, foreign.needs),
+                        word, foreign->needs),
             fmt::format("leave it out; dense decoders have {}", joined(label_names()))};
   }
   return {"recompute.unknown-label",
@@ -194,12 +178,14 @@ Checked<RecomputeSetting> megatron_full(const MegatronRecompute& given) {
 }  // namespace
 
 const std::vector<LabelRow>& label_rows() {
-  static const std::vector<LabelRow> rows = {
-      {Label::kCoreAttn, "core_attn", "scores, softmax and context of attention"},
-      {Label::kLayernorm, "layernorm", "outputs of both norms of a layer"},
-      {Label::kMlp, "mlp", "everything between the MLP's input and its output"},
-      {Label::kPointwise, "pointwise", "all that comes back without a GEMM or attention"},
-  };
+  static const std::vector<LabelRow> rows = [] {
+    std::vector<LabelRow> made;
+    for (const ModuleLabel& label : label_table()) {
+      if (label.list != LabelList::kRecompute || !label.needs.empty()) continue;
+      made.push_back({static_cast<Label>(made.size()), label.name, label.meaning});
+    }
+    return made;
+  }();
   return rows;
 }
 

@@ -18,8 +18,8 @@ enum class FullMethod { kUniform, kBlock };
 enum class ReplayPolicy { kDemand, kRegion };
 std::string_view to_text(ReplayPolicy policy);
 
-/// Megatron's module labels that dense decoders have, and `pointwise`, ours: every activation that
-/// a replay without a GEMM or attention gives back (norm outputs and the gated activation).
+/// The labels that dense decoders have, in the order of label_table.h: Megatron's, and `pointwise`,
+/// ours: every activation that a replay without a GEMM or attention gives back.
 enum class Label { kCoreAttn, kLayernorm, kMlp, kPointwise };
 
 struct LabelRow {
@@ -27,6 +27,7 @@ struct LabelRow {
   std::string_view name;
   std::string_view meaning;  // one line, for help and docs/labels.md
 };
+/// One row an enumerator, in their order.
 const std::vector<LabelRow>& label_rows();
 std::string_view to_text(Label label);
 

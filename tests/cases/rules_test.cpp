@@ -10,6 +10,7 @@
 
 #include "config/check/judge.h"
 #include "config/knobs/configuration.h"
+#include "config/rules/table/rule_table.h"
 
 namespace refrain::config {
 namespace {

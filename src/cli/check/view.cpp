@@ -192,6 +192,12 @@ std::string written(const Value& value) {
   return value.dump(-1, ' ', false, Value::error_handler_t::replace);
 }
 
+std::string legal_of(const Knob& knob) {
+  return std::string(knob.legal.empty() ? type_name(knob) : knob.legal);
+}
+
+std::string default_of(const Knob& knob) { return written(value_of(config::Knobs{}, knob)); }
+
 std::string text_of(const CheckReport& report, bool effective) {
   std::string text =
       fmt::format("{}: {}\n", to_text(report.dialect), report.accepted ? "accepted" : "rejected");

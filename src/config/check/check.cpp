@@ -63,13 +63,8 @@ CheckReport check(const Assignments& assignments, const Findings& findings, Dial
   report.accepted = judgement.accepted && !rejects(findings);
   report.effective = judgement.effective;
   if (!report.accepted) return report;
-  Checked<Resolved> resolved = resolve(report.effective, context_of(report.effective, dialect));
-  report.resolved = std::move(resolved.value);
-  for (const Finding& finding : resolved.findings) {
-    if (finding.rule == "layout.not-told") continue;  // nothing wrong: there is no model to resolve
-    report.findings.push_back(plain(finding));
-    report.accepted = false;
-  }
+  Resolved resolved = resolve(report.effective, context_of(report.effective, dialect));
+  if (!resolved.chunks.empty()) report.resolved = std::move(resolved);
   return report;
 }
 

@@ -36,7 +36,7 @@ struct CheckReport {
   std::vector<CheckFinding> findings;
   std::optional<Configuration> given;  // nothing where the assignments could not be read as knobs
   Knobs effective;                     // of an accepted configuration
-  std::optional<Resolved> resolved;
+  std::optional<Resolved> resolved;    // of an accepted configuration whose model is told
 };
 
 /// Checks assignments against a dialect. `findings` are those of reading them.

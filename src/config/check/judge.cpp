@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/knobs/knob_table.h"
+#include "config/rules/table/rule_table.h"
 #include "config/scan.h"
 
 namespace refrain::config {

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "config/knobs/configuration.h"
+#include "config/rules/table/rule_table.h"
 
 namespace refrain::config {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "config/rules/label_effect.h"
+
 namespace refrain::config {
 namespace {
 
@@ -33,7 +35,8 @@ void resolve_selective(const Knobs& k, const Context& context, const std::vector
     }
     SelectiveSpan span{{layer, layer}, kind, {}};
     for (const std::string& label : k.recompute_modules->words) {
-      span.labels.push_back({label, inactive_because(label, k, kind, context)});
+      span.labels.push_back(
+          {label, inactive_because(LabelList::kRecompute, label, k, kind, context)});
     }
     chunk.selective.push_back(std::move(span));
   }
@@ -41,26 +44,22 @@ void resolve_selective(const Knobs& k, const Context& context, const std::vector
 
 }  // namespace
 
-Checked<Resolved> resolve(const Knobs& k, const Context& context) {
-  const Checked<std::vector<Chunk>> chunks = chunks_of(k);
+Resolved resolve(const Knobs& k, const Context& context) {
   const std::vector<LayerKind> kinds = layer_kinds(k);
-  if (!chunks.value) return Checked<Resolved>::reject(chunks.findings);
   Resolved resolved;
-  for (const Chunk& where : *chunks.value) {
+  for (const Chunk& where : chunks_of(k)) {
     ResolvedChunk& chunk = resolved.chunks.emplace_back();
     chunk.where = where;
-    const bool fits =
-        where.layers > 0 && where.first_layer + where.layers <= k.num_layers && !kinds.empty();
-    if (!fits) continue;
+    if (where.layers == 0) continue;
     if (full(k)) {
       resolve_full(k, chunk);
-    } else if (selective(k) && k.recompute_modules && !k.recompute_modules->empty()) {
+    } else if (selective(k) && k.recompute_modules && !names_nothing(*k.recompute_modules)) {
       resolve_selective(k, context, kinds, chunk);
     } else {
       chunk.saved.push_back({where.first_layer, where.first_layer + where.layers - 1});
     }
   }
-  return Checked<Resolved>::accept(std::move(resolved));
+  return resolved;
 }
 
 }  // namespace refrain::config

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "config/check/layout.h"
-#include "config/rules/label_effect.h"
+#include "config/rules/layers.h"
+#include "config/rules/rule.h"
 
 namespace refrain::config {
 
@@ -41,12 +41,12 @@ struct ResolvedChunk {
 };
 
 struct Resolved {
-  std::vector<ResolvedChunk> chunks;
+  std::vector<ResolvedChunk> chunks;  // empty where the layers of each rank are not told
 };
 
-/// Resolves knobs that a dialect accepted, `effective` after its rewrites. Findings: as chunks_of.
-/// Source: Megatron-Core's recompute.py (checkpointed_forward): both methods count layers within a
-/// model chunk, uniform clips its last group, block takes the first layers.
-Checked<Resolved> resolve(const Knobs& effective, const Context& context);
+/// Resolves knobs that a dialect accepted, `effective` after its rewrites. Source: Megatron-Core's
+/// recompute.py (checkpointed_forward): both methods count layers within a model chunk, uniform
+/// clips its last group, block takes the first layers.
+Resolved resolve(const Knobs& effective, const Context& context);
 
 }  // namespace refrain::config

@@ -14,9 +14,7 @@ Knobs full_knobs(int64_t layers, std::string method, int64_t count) {
   return k;
 }
 
-std::vector<ResolvedChunk> chunks_of_knobs(const Knobs& k) {
-  return resolve(k, {}).value.value_or(Resolved{}).chunks;
-}
+std::vector<ResolvedChunk> chunks_of_knobs(const Knobs& k) { return resolve(k, {}).chunks; }
 
 TEST(Resolve, UniformClipsItsLastGroup) {
   const auto chunks = chunks_of_knobs(full_knobs(7, "uniform", 4));
@@ -75,6 +73,11 @@ TEST(Resolve, LabelsAreToldByKindOfLayer) {
   EXPECT_EQ(spans[1].layers, (LayerSpan{1, 3}));
   EXPECT_TRUE(spans[1].labels[0].inactive_because);
   EXPECT_FALSE(spans[1].labels[1].inactive_because);
+}
+
+TEST(Resolve, WithoutAModelThereIsNothing) {
+  EXPECT_TRUE(chunks_of_knobs(Knobs{}).empty());
+  EXPECT_TRUE(chunks_of_knobs(full_knobs(INT64_MAX, "uniform", 1)).empty());
 }
 
 TEST(Resolve, NothingRecomputedIsAllSaved) {

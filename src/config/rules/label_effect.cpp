@@ -1,104 +1,142 @@
 #include "config/rules/label_effect.h"
 
+#include <algorithm>
+
 #include "config/rules/graph_words.h"
 
 namespace refrain::config {
 namespace {
 
-using Reason = std::optional<std::string>;
-
-bool is_expert_layer(const Knobs& k, size_t layer) {
-  if (!k.num_moe_experts) return false;
-  if (const auto* every = std::get_if<int64_t>(&k.moe_layer_freq)) {
-    return *every > 0 && static_cast<int64_t>(layer) % *every == 0;
-  }
-  const auto& flags = std::get<std::vector<int64_t>>(k.moe_layer_freq);
-  return layer < flags.size() && flags[layer] != 0;
-}
-
-/// Beside a delta net every n-th layer keeps softmax attention, or in a list those that are 0.
-bool has_softmax(const Knobs& k, size_t layer) {
-  const auto& variant = k.experimental_attention_variant;
-  const bool linear = variant == "gated_delta_net" || variant == "gdn" || variant == "gdn2";
-  if (!linear || !k.linear_attention_freq) return !linear;
-  if (const auto* every = std::get_if<int64_t>(&*k.linear_attention_freq)) {
-    return *every > 0 && (static_cast<int64_t>(layer) + 1) % *every == 0;
-  }
-  const auto& flags = std::get<std::vector<int64_t>>(*k.linear_attention_freq);
-  return layer >= flags.size() || flags[layer] == 0;
-}
+using enum LabelList;
 
 /// TransformerEngine's specs fuse a norm into the linear layer that follows it.
-Reason norms_fused(const Knobs& k, LayerKind kind) {
-  if (k.transformer_impl == "local") return {};
-  const bool input_norm = k.multi_latent_attention && !k.mla_down_proj_fusion;
-  if (input_norm || kind.has_experts) return {};
-  return "both norms are fused into the linear layers behind them";
+bool has_input_norm(const Knobs& k) {
+  return k.transformer_impl == "local" || (k.multi_latent_attention && !k.mla_down_proj_fusion);
+}
+bool has_mlp_norm(const Knobs& k, LayerKind kind) {
+  return k.transformer_impl == "local" || kind.has_experts;
 }
 
 /// A plain checkpoint inside a captured layer or module is passed over.
-Reason captured(const Knobs& k, const Context& s, std::string_view module) {
-  if (!per_layer(k, s) || s.dialect < Dialect::kMcore_0_16_1) return {};
-  if (!captures_nothing_named(k, s) && !captures(k, s, module)) return {};
-  return "inside a captured graph the checkpoint is passed over and everything is saved";
+bool is_captured(const Knobs& k, const Context& s, std::string_view module) {
+  if (!per_layer(k, s) || s.dialect < Dialect::kMcore_0_16_1) return false;
+  return captures_nothing_named(k, s) || captures(k, s, module);
 }
 
-Reason first_of(std::initializer_list<Reason> reasons) {
-  for (const Reason& reason : reasons) {
-    if (reason) return reason;
-  }
-  return {};
+/// The norm's output is what a graph of the router hands over, so it stays where it is.
+bool router_holds_norm(const Knobs& k, LayerKind kind, const Context& s) {
+  const bool captured =
+      kind.has_experts && k.cuda_graph_impl == "transformer_engine" && captures(k, s, "moe_router");
+  return captured && (k.moe_shared_expert_overlap || !captures(k, s, "moe_preprocess"));
 }
 
-Reason when(bool holds, std::string_view reason) {
-  return holds ? Reason(std::string(reason)) : Reason();
+bool cuts_mlp_norm_off(const Knobs& k, LayerKind kind, const Context& s) {
+  const bool attention = captures(k, s, "attn");
+  return kind.has_experts ? attention || captures(k, s, "moe_router")
+                          : attention != captures(k, s, "mlp");
+}
+
+struct Reason {
+  LabelList list;
+  std::string_view labels;  // by blanks
+  std::string_view text;
+  bool (*holds)(const Knobs&, LayerKind, const Context&);
+};
+
+constexpr std::string_view kPassedOver =
+    "inside a captured graph the checkpoint is passed over and everything is saved";
+constexpr std::string_view kFused = "the norm is fused into the linear layer behind it";
+
+// Of a label's reasons the first that holds is told.
+constexpr Reason kReasons[] = {
+    {kRecompute, "core_attn", "the layer has no softmax attention",
+     [](const Knobs&, LayerKind kind, const Context&) { return !kind.softmax_attention; }},
+    {kRecompute, "core_attn", kPassedOver,
+     [](const Knobs& k, LayerKind, const Context& s) { return is_captured(k, s, "attn"); }},
+    {kRecompute, "layernorm", "both norms are fused into the linear layers behind them",
+     [](const Knobs& k, LayerKind kind, const Context&) {
+       return !has_input_norm(k) && !has_mlp_norm(k, kind);
+     }},
+    {kRecompute, "layernorm",
+     "one norm is fused, and a captured router holds the other's output in its graph",
+     [](const Knobs& k, LayerKind kind, const Context& s) {
+       return !has_input_norm(k) && router_holds_norm(k, kind, s);
+     }},
+    {kRecompute, "mlp", "the layer has experts in place of the MLP",
+     [](const Knobs&, LayerKind kind, const Context&) { return kind.has_experts; }},
+    {kRecompute, "mlp", kPassedOver,
+     [](const Knobs& k, LayerKind, const Context& s) { return is_captured(k, s, "mlp"); }},
+    {kRecompute, "moe moe_act shared_experts", "the layer is dense",
+     [](const Knobs&, LayerKind kind, const Context&) { return !kind.has_experts; }},
+    {kRecompute, "moe", "local graphs pass it over unless the router is captured",
+     [](const Knobs& k, LayerKind, const Context& s) {
+       return k.cuda_graph_impl == "local" && !captures(k, s, "moe_router");
+     }},
+    {kRecompute, "shared_experts", "the layer has no shared expert",
+     [](const Knobs& k, LayerKind, const Context&) {
+       return !k.moe_shared_expert_intermediate_size;
+     }},
+    {kRecompute, "moe shared_experts", kPassedOver,
+     [](const Knobs& k, LayerKind, const Context& s) { return is_captured(k, s, "moe"); }},
+    {kRecompute, "mla_up_proj", "the layer has no MLA",
+     [](const Knobs& k, LayerKind, const Context&) { return !k.multi_latent_attention; }},
+    {kRecompute, "gdn_norm_out", "the layer has no gated delta net",
+     [](const Knobs&, LayerKind kind, const Context&) { return kind.softmax_attention; }},
+    {kOffload, "attn_norm", kFused,
+     [](const Knobs& k, LayerKind, const Context&) { return !has_input_norm(k); }},
+    {kOffload, "attn_norm", "captured attention holds the norm in its graph",
+     [](const Knobs& k, LayerKind, const Context& s) {
+       return names_modules(s) && per_layer(k, s) && captures(k, s, "attn");
+     }},
+    {kOffload, "mlp_norm", kFused,
+     [](const Knobs& k, LayerKind kind, const Context&) { return !has_mlp_norm(k, kind); }},
+    {kOffload, "mlp_norm",
+     "a graph captures only a part of what lies between the norm and its residual",
+     [](const Knobs& k, LayerKind kind, const Context& s) {
+       return names_modules(s) && per_layer(k, s) && cuts_mlp_norm_off(k, kind, s);
+     }},
+    {kOffload, "expert_fc1 moe_act fused_group_mlp", "the layer is dense",
+     [](const Knobs&, LayerKind kind, const Context&) { return !kind.has_experts; }},
+};
+
+bool is_of(const Reason& reason, LabelList list, std::string_view label) {
+  return reason.list == list && is_among(reason.labels, label);
 }
 
 }  // namespace
 
-std::vector<LayerKind> layer_kinds(const Knobs& k) {
-  constexpr int64_t kMost = 100000;  // more layers than any model has: a slip of the keys
-  if (k.num_layers <= 0 || k.num_layers > kMost) return {};
-  std::vector<LayerKind> kinds(static_cast<size_t>(k.num_layers));
-  for (size_t layer = 0; layer < kinds.size(); ++layer) {
-    kinds[layer] = {is_expert_layer(k, layer), has_softmax(k, layer)};
-  }
-  return kinds;
-}
-
-std::string to_text(LayerKind kind) {
-  std::string text = kind.has_experts ? "expert" : "dense";
-  if (!kind.softmax_attention) text += " linear-attention";
-  return text;
-}
-
-Reason inactive_because(std::string_view label, const Knobs& k, LayerKind kind, const Context& s) {
-  const Reason dense = when(!kind.has_experts, "the layer is dense");
-  if (label == "core_attn") {
-    return first_of({when(!kind.softmax_attention, "the layer has no softmax attention"),
-                     captured(k, s, "attn")});
-  }
-  if (label == "layernorm") return norms_fused(k, kind);
-  if (label == "mlp") {
-    return first_of({when(kind.has_experts, "the layer has experts in place of the MLP"),
-                     captured(k, s, "mlp")});
-  }
-  if (label == "moe") {
-    const bool local = k.cuda_graph_impl == "local" && !captures(k, s, "moe_router");
-    return first_of({dense, when(local, "local graphs pass it over unless the router is captured"),
-                     captured(k, s, "moe")});
-  }
-  if (label == "moe_act") return dense;
-  if (label == "shared_experts") {
-    return first_of({dense,
-                     when(!k.moe_shared_expert_intermediate_size, "the layer has no shared expert"),
-                     captured(k, s, "moe")});
-  }
-  if (label == "mla_up_proj") return when(!k.multi_latent_attention, "the layer has no MLA");
-  if (label == "gdn_norm_out") {
-    return when(kind.softmax_attention, "the layer has no gated delta net");
+std::optional<std::string> inactive_because(LabelList list, std::string_view label, const Knobs& k,
+                                            LayerKind kind, const Context& s) {
+  for (const Reason& reason : kReasons) {
+    if (is_of(reason, list, label) && reason.holds(k, kind, s)) return std::string(reason.text);
   }
   return {};
+}
+
+std::vector<std::string_view> inactive_reasons(LabelList list, std::string_view label) {
+  std::vector<std::string_view> texts;
+  for (const Reason& reason : kReasons) {
+    if (is_of(reason, list, label)) texts.push_back(reason.text);
+  }
+  return texts;
+}
+
+std::vector<std::string> idle_labels(LabelList list, const WordList& words, const Knobs& k,
+                                     const Context& s) {
+  std::vector<LayerKind> kinds = layer_kinds(k);
+  std::sort(kinds.begin(), kinds.end());
+  kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
+  std::vector<std::string> told;
+  for (const std::string& label : words.words) {
+    std::optional<std::string> reason;
+    const bool idle =
+        !kinds.empty() && std::all_of(kinds.begin(), kinds.end(), [&](LayerKind kind) {
+          reason = inactive_because(list, label, k, kind, s);
+          return reason.has_value();
+        });
+    if (idle) told.push_back(fmt::format("{} ({})", label, *reason));
+  }
+  return told;
 }
 
 }  // namespace refrain::config

@@ -1,4 +1,4 @@
-// Whether a recompute label does anything in a layer: what users misread most.
+// Whether a label does anything in a layer: what users misread most.
 #pragma once
 
 #include <optional>
@@ -6,28 +6,24 @@
 #include <string_view>
 #include <vector>
 
+#include "config/labels/label_table.h"
+#include "config/rules/layers.h"
 #include "config/rules/rule.h"
 
 namespace refrain::config {
 
-/// What a decoder layer is made of, as far as labels care.
-struct LayerKind {
-  bool has_experts = false;
-  bool softmax_attention = true;  // false: a linear-attention mixer
+/// Why the label does nothing in a layer of that kind; nothing where it is active, or where knobs
+/// do not tell. Source: Megatron-Core's layer specs and module constructors, and the documentation
+/// of fine-grained activation offload.
+std::optional<std::string> inactive_because(LabelList list, std::string_view label, const Knobs& k,
+                                            LayerKind kind, const Context& s);
 
-  bool operator==(const LayerKind&) const = default;
-};
+/// Every reason that inactive_because can give for the label.
+std::vector<std::string_view> inactive_reasons(LabelList list, std::string_view label);
 
-/// The kind of each decoder layer, from num_moe_experts, moe_layer_freq and linear_attention_freq
-/// (Megatron-Core's block specs); empty where the model is not told.
-std::vector<LayerKind> layer_kinds(const Knobs& k);
-
-/// "dense", "expert", "dense linear-attention", ...
-std::string to_text(LayerKind kind);
-
-/// Why the label does nothing in a layer of that kind; nothing where it is active.
-/// Source: Megatron-Core's layer specs and module constructors; see docs/rules.md.
-std::optional<std::string> inactive_because(std::string_view label, const Knobs& k, LayerKind kind,
-                                            const Context& s);
+/// The words that do nothing in any layer, each with why: "mlp (the layer has experts ...)". Empty
+/// where the model is not told.
+std::vector<std::string> idle_labels(LabelList list, const WordList& words, const Knobs& k,
+                                     const Context& s);
 
 }  // namespace refrain::config

@@ -5,10 +5,11 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <initializer_list>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "config/knobs/assignment.h"
@@ -25,11 +26,12 @@ enum class Outcome {
   kTypeError,
   kKeyError,
   kNameError,
+  kAttributeError,
   kZeroDivisionError,
   kFill,      // accepted: a default is filled in, which nobody needs to be told
   kRewrite,   // accepted, but something is changed
   kInactive,  // accepted, but something does nothing
-  kNote,      // accepted: known to be useless, costly or deprecated
+  kNote,      // accepted: useless, costly or deprecated, or needs what a check cannot see
 };
 std::string_view to_text(Outcome outcome);
 inline bool is_error(Outcome outcome) { return outcome < Outcome::kFill; }
@@ -58,9 +60,10 @@ struct Rule {
   DialectSet dialects;
   Outcome outcome;
   std::string_view because;
-  std::string_view remedy;  // in words
-  std::string_view knobs;   // that it reads, by blanks
-  Complaint (*broken)(const Knobs&, const Context&);
+  std::string_view remedy;       // in words
+  std::string_view knobs;        // that it reads, by blanks
+  std::string_view labels = {};  // of recompute_modules and offload_modules that it is about
+  Complaint (*broken)(const Knobs&, const Context&) = nullptr;
   /// Rewrites: what becomes of the knobs where `broken` complains.
   void (*rewrite)(Knobs&, const Context&) = nullptr;
   /// Remedies with values, best first; those that the dialect would reject are not told. Where
@@ -68,22 +71,8 @@ struct Rule {
   std::vector<Remedy> (*remedies)(const Knobs&, const Context&) = nullptr;
 };
 
-/// Every rule, in the order in which Megatron-Core checks them: the first error is the one it
-/// raises, and rewrites are seen by the rules that follow.
-std::vector<const Rule*> all_rules();
-
-// The parts of the table, in that order.
-std::span<const Rule> parallel_rules();
-std::span<const Rule> precision_rules();
-std::span<const Rule> moe_rules();
-std::span<const Rule> recompute_rules();
-std::span<const Rule> label_rules();
-std::span<const Rule> offload_rules();
-std::span<const Rule> layout_rules();
-std::span<const Rule> model_rules();
-std::span<const Rule> graph_form_rules();
-std::span<const Rule> graph_rules();
-std::span<const Rule> overlap_rules();
+/// Whether a word stands among words with blanks between them, as in `Rule::knobs`.
+bool is_among(std::string_view words, std::string_view word);
 
 // What many rules ask.
 inline bool selective(const Knobs& k) { return k.recompute_granularity == "selective"; }
@@ -91,17 +80,45 @@ inline bool full(const Knobs& k) { return k.recompute_granularity == "full"; }
 inline bool has(const std::optional<WordList>& list, std::string_view word) {
   return list && list->has(word);
 }
+/// No words, or the empty text in their place.
+inline bool names_nothing(const WordList& list) {
+  return list.empty() || (list.is_text && list.words[0].empty());
+}
 /// Selective, with the label. Null labels mean [core_attn].
 inline bool recomputes(const Knobs& k, std::string_view label) {
   return selective(k) && (k.recompute_modules ? k.recompute_modules->has(label)
                                               : label == std::string_view("core_attn"));
 }
-inline bool quantised(const std::optional<std::string>& format) {
-  return format && !format->empty();
+inline bool offloads(const Knobs& k, std::string_view label) {
+  return k.fine_grained_activation_offloading && has(k.offload_modules, label);
 }
-/// One value to set, for a remedy.
+/// Told, and not the empty text: what Python takes for true.
+inline bool is_told(const std::optional<std::string>& text) { return text && !text->empty(); }
+/// Each weight is kept in more shards than there are tensor-parallel ranks, and gathered when
+/// needed.
+inline bool shards_weights(const Knobs& k) {
+  return k.tensor_parallel_num_weight_shards.value_or(0) > k.tensor_model_parallel_size;
+}
+inline bool shards_expert_weights(const Knobs& k) {
+  return k.expert_tensor_parallel_num_weight_shards.value_or(0) >
+         k.expert_tensor_parallel_size.value_or(k.tensor_model_parallel_size);
+}
+/// TransformerEngine's version as the user told it, for a message.
+inline std::string te_text(const Knobs& k) { return k.te_version.value_or("not installed"); }
+
+// Remedies.
 Remedy setting(std::string text, std::initializer_list<std::pair<std::string_view, Value>> values);
-/// The list without a word, for a remedy.
+
+/// Named modules recomputed in place of whole layers.
+Remedy selective_with(std::string text, std::string_view label);
+
+/// recompute_modules without a label, or nothing recomputed.
+std::vector<Remedy> drop_label(const Knobs& k, std::string_view label);
+
+/// The list without a word, as a value.
 Value without(const std::optional<WordList>& list, std::string_view word);
+
+/// Those of `first`, then those of `others`.
+std::vector<Remedy> before(std::vector<Remedy> first, std::vector<Remedy> others);
 
 }  // namespace refrain::config

@@ -1,5 +1,5 @@
 // What ModelParallelConfig checks: sizes of the mesh and what overlaps on it.
-#include "config/rules/rule.h"
+#include "config/rules/model/parts.h"
 
 namespace refrain::config {
 namespace {
@@ -9,6 +9,12 @@ using enum Outcome;
 
 bool shards_do_not_fit(const std::optional<int64_t>& shards, int64_t ranks) {
   return shards && (ranks < 1 || *shards < ranks || *shards % ranks != 0);
+}
+
+/// What pipeline ranks send where nobody says: the parameters' type, or a float32 stream's.
+std::string sent_dtype(const Knobs& k) {
+  if (k.fp32_residual_connection) return "float32";
+  return k.bf16 ? "bfloat16" : k.fp16 ? "float16" : "float32";
 }
 
 /// Experts and tensors are split over ranks, sequences are not.
@@ -105,9 +111,21 @@ constexpr Rule kRules[] = {
                           k.pipeline_model_parallel_size);
      },
      .remedies = [](const Knobs& k, const Context&) -> std::vector<Remedy> {
-       const char* dtype = k.bf16 ? "bfloat16" : k.fp16 ? "float16" : "float32";
+       const std::string dtype = sent_dtype(k);
        return {setting(fmt::format("pipeline_dtype={}", dtype), {{"pipeline_dtype", dtype}})};
      }},
+    {.id = "parallel.pipeline-dtype-default",
+     .dialects = since(kBridge),
+     .outcome = kFill,
+     .because =
+         "Megatron-LM's trainer and Megatron-Bridge send the parameters' type where none is said.",
+     .remedy = "",
+     .knobs = "pipeline_dtype pipeline_model_parallel_size bf16 fp16 fp32_residual_connection",
+     .broken = [](const Knobs& k, const Context&) -> Complaint {
+       if (k.pipeline_model_parallel_size <= 1 || k.pipeline_dtype) return {};
+       return fmt::format("pipeline_dtype becomes {}", sent_dtype(k));
+     },
+     .rewrite = [](Knobs& k, const Context&) { k.pipeline_dtype = sent_dtype(k); }},
     {.id = "parallel.defer-needs-pipeline",
      .dialects = kEverywhere,
      .outcome = kValueError,
@@ -185,6 +203,23 @@ constexpr Rule kRules[] = {
        return fmt::format(
            "overlap_p2p_comm_warmup_flush needs overlap_p2p_comm and not batch_p2p_comm: {} and {}",
            k.overlap_p2p_comm, k.batch_p2p_comm);
+     }},
+    {.id = "parallel.micro-batch-group",
+     .dialects = kEverywhere,
+     .outcome = kNote,
+     .because = "The classes check no range; the interleaved schedule raises a ValueError in the "
+                "first step, since a group must keep every rank busy.",
+     .remedy = "microbatch_group_size_per_vp_stage=null, which means the pipeline size",
+     .knobs = "microbatch_group_size_per_vp_stage pipeline_model_parallel_size "
+              "virtual_pipeline_model_parallel_size",
+     .broken = [](const Knobs& k, const Context&) -> Complaint {
+       const int64_t ranks = k.pipeline_model_parallel_size;
+       const bool interleaves = ranks > 1 && k.virtual_pipeline_model_parallel_size.value_or(1) > 1;
+       const int64_t group = k.microbatch_group_size_per_vp_stage.value_or(ranks);
+       if (!interleaves || group >= ranks) return {};
+       return fmt::format(
+           "microbatch_group_size_per_vp_stage must be the pipeline size or more: {} and {}", group,
+           ranks);
      }},
 };
 

@@ -1,7 +1,7 @@
-// Recompute and the offload of whole layers: granularity, method, labels.
+// Recompute and the offload of whole layers: granularity, method and number of layers.
 #include <algorithm>
 
-#include "config/rules/rule.h"
+#include "config/rules/recompute/parts.h"
 #include "config/scan.h"
 
 namespace refrain::config {
@@ -275,12 +275,25 @@ constexpr Rule kRules[] = {
        std::vector<std::string> idle;
        if (k.recompute_method) idle.emplace_back("recompute_method");
        if (k.recompute_num_layers) idle.emplace_back("recompute_num_layers");
-       if (k.recompute_modules && !k.recompute_modules->empty()) {
+       if (k.recompute_modules && !names_nothing(*k.recompute_modules)) {
          idle.emplace_back("recompute_modules");
        }
        if (idle.empty()) return {};
        return fmt::format("nothing is recomputed: recompute_granularity is null, so {} {} nothing",
                           joined(idle), idle.size() == 1 ? "does" : "do");
+     }},
+    {.id = "recompute.partial-micro-batches",
+     .dialects = kEverywhere,
+     .outcome = kNote,
+     .because = "The schedule hands the training script a flag that no model reads; the scripts of "
+                "Megatron-LM and Megatron-Bridge take it for another one.",
+     .remedy = "num_microbatches_with_partial_activation_checkpoints=null",
+     .knobs = "num_microbatches_with_partial_activation_checkpoints",
+     .broken = [](const Knobs& k, const Context&) -> Complaint {
+       if (!k.num_microbatches_with_partial_activation_checkpoints) return {};
+       return fmt::format(
+           "num_microbatches_with_partial_activation_checkpoints {} reaches no model's recompute",
+           *k.num_microbatches_with_partial_activation_checkpoints);
      }},
     {.id = "recompute.labels-with-full",
      .dialects = kEverywhere,
@@ -289,7 +302,7 @@ constexpr Rule kRules[] = {
      .remedy = "drop recompute_modules, or recompute_granularity=selective",
      .knobs = "recompute_modules recompute_granularity",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (!full(k) || !k.recompute_modules || k.recompute_modules->empty()) return {};
+       if (!full(k) || !k.recompute_modules || names_nothing(*k.recompute_modules)) return {};
        return fmt::format("recompute_modules does nothing with full: {}",
                           joined(k.recompute_modules->words));
      }},
@@ -300,7 +313,7 @@ constexpr Rule kRules[] = {
      .remedy = "name labels, or recompute_granularity=null",
      .knobs = "recompute_modules recompute_granularity moe_layer_recompute",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (!selective(k) || !k.recompute_modules || !k.recompute_modules->empty() ||
+       if (!selective(k) || !k.recompute_modules || !names_nothing(*k.recompute_modules) ||
            k.moe_layer_recompute) {
          return {};
        }
@@ -310,6 +323,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> recompute_rules() { return kRules; }
+std::span<const Rule> granularity_rules() { return kRules; }
 
 }  // namespace refrain::config

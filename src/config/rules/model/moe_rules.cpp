@@ -1,5 +1,5 @@
 // Experts: sizes, dispatchers, shared experts and capacity, in TransformerConfig's order.
-#include "config/rules/rule.h"
+#include "config/rules/model/parts.h"
 
 namespace refrain::config {
 namespace {

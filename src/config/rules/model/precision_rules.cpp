@@ -1,5 +1,5 @@
 // The head of TransformerConfig's checks: number formats, heads, and attention variants.
-#include "config/rules/rule.h"
+#include "config/rules/model/parts.h"
 
 namespace refrain::config {
 namespace {
@@ -19,7 +19,7 @@ int64_t layers_of_rank(const Knobs& k) {
 }
 
 Complaint bf16_layers(const Knobs& k, std::string_view knob, int64_t layers) {
-  if (!quantised(k.fp8) || !k.first_last_layers_bf16) return {};
+  if (!is_told(k.fp8) || !k.first_last_layers_bf16) return {};
   if (layers >= 0 && layers <= layers_of_rank(k)) return {};
   return fmt::format("{} must be 0 to {}, the layers of a pipeline rank: {}", knob,
                      layers_of_rank(k), layers);
@@ -182,7 +182,7 @@ constexpr Rule kRules[] = {
      .remedy = "another fp8_recipe, or first_last_layers_bf16=false",
      .knobs = "first_last_layers_bf16 fp8 fp8_recipe",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (!quantised(k.fp8) || !k.first_last_layers_bf16 || k.fp8_recipe != "delayed") return {};
+       if (!is_told(k.fp8) || !k.first_last_layers_bf16 || k.fp8_recipe != "delayed") return {};
        return "first_last_layers_bf16 excludes fp8_recipe delayed";
      },
      .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
@@ -214,7 +214,7 @@ constexpr Rule kRules[] = {
      .remedy = "fp8_param=false",
      .knobs = "fp8_param fp8_recipe fp8",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (!quantised(k.fp8) || k.fp8_recipe != "mxfp8" || !k.fp8_param) return {};
+       if (!is_told(k.fp8) || k.fp8_recipe != "mxfp8" || !k.fp8_param) return {};
        return "fp8_param must be false with fp8_recipe mxfp8: it is true";
      }},
     {.id = "precision.fp8-custom",
@@ -224,7 +224,7 @@ constexpr Rule kRules[] = {
      .remedy = "set fp8_quantizer_factory, or another fp8_recipe",
      .knobs = "fp8_recipe fp8_quantizer_factory fp8",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (!quantised(k.fp8) || k.fp8_recipe != "custom" || quantised(k.fp8_quantizer_factory)) {
+       if (!is_told(k.fp8) || k.fp8_recipe != "custom" || is_told(k.fp8_quantizer_factory)) {
          return {};
        }
        return "fp8_recipe custom needs fp8_quantizer_factory: it is not set";
@@ -236,7 +236,7 @@ constexpr Rule kRules[] = {
      .remedy = "fp8_param=false, or set fp8",
      .knobs = "fp8_param fp8",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (!k.fp8_param || quantised(k.fp8)) return {};
+       if (!k.fp8_param || is_told(k.fp8)) return {};
        return "fp8_param needs fp8: it is not set";
      }},
     {.id = "precision.fp8-output-projection",
@@ -246,7 +246,7 @@ constexpr Rule kRules[] = {
      .remedy = "fp8_output_proj=false, or fp8 with fp8_recipe=mxfp8",
      .knobs = "fp8_output_proj fp8 fp8_recipe",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (!k.fp8_output_proj || (quantised(k.fp8) && k.fp8_recipe == "mxfp8")) return {};
+       if (!k.fp8_output_proj || (is_told(k.fp8) && k.fp8_recipe == "mxfp8")) return {};
        return "fp8_output_proj needs fp8 with fp8_recipe mxfp8";
      }},
     {.id = "precision.fp4-params-alone",
@@ -256,8 +256,23 @@ constexpr Rule kRules[] = {
      .remedy = "fp4_param=false, or set fp4",
      .knobs = "fp4_param fp4",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (!k.fp4_param || quantised(k.fp4)) return {};
+       if (!k.fp4_param || is_told(k.fp4)) return {};
        return "fp4_param needs fp4: it is not set";
+     }},
+    {.id = "precision.fp4-weight-shards",
+     .dialects = DialectSet(kRefrain),
+     .outcome = kValueError,
+     .because = "Shards of FP4 weights are gathered as FP4; Megatron-LM's command line checks it.",
+     .remedy = "fp4_param=true, or tensor_parallel_num_weight_shards=null",
+     .knobs = "tensor_parallel_num_weight_shards expert_tensor_parallel_num_weight_shards fp4 "
+              "fp4_param tensor_model_parallel_size expert_tensor_parallel_size",
+     .broken = [](const Knobs& k, const Context&) -> Complaint {
+       if (!shards_weights(k) && !shards_expert_weights(k)) return {};
+       if (!is_told(k.fp4) || k.fp4_param) return {};
+       return fmt::format("weight shards with fp4 {} need fp4_param: it is false", *k.fp4);
+     },
+     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
+       return {setting("fp4_param=true", {{"fp4_param", true}})};
      }},
     {.id = "precision.fp4-and-fp8",
      .dialects = since(kMcore_0_15_3),
@@ -266,7 +281,7 @@ constexpr Rule kRules[] = {
      .remedy = "fp4=null or fp8=null",
      .knobs = "fp4 fp8",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (!quantised(k.fp4) || !quantised(k.fp8)) return {};
+       if (!is_told(k.fp4) || !is_told(k.fp8)) return {};
        return fmt::format("fp4 and fp8 exclude each other: {} and {}", *k.fp4, *k.fp8);
      }},
     {.id = "precision.fp4-custom",
@@ -276,7 +291,7 @@ constexpr Rule kRules[] = {
      .remedy = "set fp4_quantizer_factory, or fp4_recipe=nvfp4",
      .knobs = "fp4_recipe fp4_quantizer_factory fp4",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (!quantised(k.fp4) || k.fp4_recipe != "custom" || quantised(k.fp4_quantizer_factory)) {
+       if (!is_told(k.fp4) || k.fp4_recipe != "custom" || is_told(k.fp4_quantizer_factory)) {
          return {};
        }
        return "fp4_recipe custom needs fp4_quantizer_factory: it is not set";

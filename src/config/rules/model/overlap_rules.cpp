@@ -1,7 +1,6 @@
-// The tail of TransformerConfig's checks: dispatch, overlap of expert communication, deferred
-// weight gradients, and what multi-latent attention adds.
+// Overlap of the experts' communication with another micro-batch's compute.
 #include "config/rules/graph_words.h"
-#include "config/scan.h"
+#include "config/rules/model/parts.h"
 
 namespace refrain::config {
 namespace {
@@ -24,13 +23,8 @@ std::vector<Remedy> overlap_off(const Knobs&, const Context&) {
 
 /// Full recompute cannot be cut into the pieces that overlap; named modules can.
 std::vector<Remedy> narrow_or_no_overlap(const Knobs& k, const Context& s) {
-  std::vector<Remedy> remedies = {
-      setting("recompute named modules instead", {{"recompute_granularity", "selective"},
-                                                  {"recompute_method", nullptr},
-                                                  {"recompute_num_layers", nullptr},
-                                                  {"recompute_modules", {"layernorm"}}})};
-  for (Remedy& remedy : overlap_off(k, s)) remedies.push_back(std::move(remedy));
-  return remedies;
+  return before({selective_with("recompute named modules instead", "layernorm")},
+                overlap_off(k, s));
 }
 
 Complaint overlap_excludes(const Knobs& k, bool what, std::string_view told) {
@@ -139,18 +133,17 @@ constexpr Rule kRules[] = {
                 "looked at also where nothing is recomputed.",
      .remedy = "drop moe from recompute_modules, or no overlap",
      .knobs = "overlap_moe_expert_parallel_comm recompute_modules",
+     .labels = "moe",
      .broken =
          [](const Knobs& k, const Context&) {
            return overlap_excludes(k, has(k.recompute_modules, "moe"),
                                    "moe among recompute_modules");
          },
      .remedies = [](const Knobs& k, const Context& s) -> std::vector<Remedy> {
-       std::vector<Remedy> remedies = overlap_off(k, s);
-       remedies.insert(
-           remedies.begin(),
-           setting("drop moe", {{"recompute_modules", without(k.recompute_modules, "moe")},
-                                {"moe_layer_recompute", false}}));
-       return remedies;
+       return before(
+           {setting("drop moe", {{"recompute_modules", without(k.recompute_modules, "moe")},
+                                 {"moe_layer_recompute", false}})},
+           overlap_off(k, s));
      }},
     {.id = "overlap.precision",
      .dialects = kOverlaps,
@@ -220,6 +213,7 @@ constexpr Rule kRules[] = {
      .remedy = "drop expert_fc1 from offload_modules",
      .knobs = "overlap_moe_expert_parallel_comm moe_flex_dispatcher_backend offload_modules "
               "fine_grained_activation_offloading moe_token_dispatcher_type",
+     .labels = "expert_fc1",
      .broken =
          [](const Knobs& k, const Context&) {
            return overlap_excludes(
@@ -246,11 +240,7 @@ constexpr Rule kRules[] = {
            return overlap_excludes(k, !fits,
                                    "graphs but transformer_engine's, without moe and mlp");
          },
-     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
-       return {setting("no graphs", {{"cuda_graph_impl", "none"},
-                                     {"enable_cuda_graph", false},
-                                     {"external_cuda_graph", false}})};
-     }},
+     .remedies = graphs_off},
     {.id = "overlap.graphs",
      .dialects = since(kMcore_0_18_2),
      .outcome = kAssertionError,
@@ -264,127 +254,7 @@ constexpr Rule kRules[] = {
                                        (captures(k, s, "moe") || captures(k, s, "mlp")),
                                    "captured moe and mlp");
          },
-     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
-       return {setting("no graphs", {{"cuda_graph_impl", "none"},
-                                     {"enable_cuda_graph", false},
-                                     {"external_cuda_graph", false},
-                                     {"inference_cuda_graph_scope", nullptr}})};
-     }},
-    {.id = "overlap.delayed-gradients",
-     .dialects = kOverlaps,
-     .outcome = kAssertionError,
-     .because = "Weight gradients are delayed to fill the overlap.",
-     .remedy = "delay_wgrad_compute=false, or overlap_moe_expert_parallel_comm=true",
-     .knobs = "delay_wgrad_compute overlap_moe_expert_parallel_comm",
-     .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (!k.delay_wgrad_compute || overlaps(k)) return {};
-       return "delay_wgrad_compute needs overlap_moe_expert_parallel_comm: it is false";
-     },
-     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
-       return {setting("delay_wgrad_compute=false", {{"delay_wgrad_compute", false}})};
-     }},
-    {.id = "overlap.delayed-gradients-need-te",
-     .dialects = since(kMcore_0_16_1),
-     .outcome = kAssertionError,
-     .because = "Graphs that leave the weight gradients out came with TransformerEngine 2.10.0.",
-     .remedy = "TransformerEngine 2.10.0 or later, or delay_wgrad_compute=false",
-     .knobs = "delay_wgrad_compute cuda_graph_impl te_version",
-     .broken = [](const Knobs& k, const Context& s) -> Complaint {
-       if (!k.delay_wgrad_compute || k.cuda_graph_impl != "transformer_engine" ||
-           s.te >= TeVersion{2, 10, 0}) {
-         return {};
-       }
-       return fmt::format(
-           "delay_wgrad_compute with transformer_engine graphs needs TransformerEngine 2.10.0: {}",
-           k.te_version ? *k.te_version : "not installed");
-     },
-     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
-       return {setting("delay_wgrad_compute=false", {{"delay_wgrad_compute", false}})};
-     }},
-    {.id = "overlap.dispatch-and-overlap",
-     .dialects = since(kMcore_0_18_2),
-     .outcome = kAssertionError,
-     .because = "Both move the dispatch's backward.",
-     .remedy = "overlap_dispatch_backward_with_experts_wgrad=false",
-     .knobs = "overlap_dispatch_backward_with_experts_wgrad overlap_moe_expert_parallel_comm",
-     .broken =
-         [](const Knobs& k, const Context&) {
-           return overlap_excludes(k, k.overlap_dispatch_backward_with_experts_wgrad,
-                                   "overlap_dispatch_backward_with_experts_wgrad");
-         }},
-    {.id = "overlap.dispatch-needs-te",
-     .dialects = since(kMcore_0_18_2),
-     .outcome = kAssertionError,
-     .because = "Weight gradients apart from input gradients came with TransformerEngine 2.3.0.",
-     .remedy = "TransformerEngine 2.3.0 or later",
-     .knobs = "overlap_dispatch_backward_with_experts_wgrad te_version",
-     .broken = [](const Knobs& k, const Context& s) -> Complaint {
-       if (!k.overlap_dispatch_backward_with_experts_wgrad || s.te >= TeVersion{2, 3, 0}) return {};
-       return fmt::format(
-           "overlap_dispatch_backward_with_experts_wgrad needs TransformerEngine 2.3.0: {}",
-           k.te_version ? *k.te_version : "not installed");
-     }},
-    {.id = "overlap.dispatch-and-delay",
-     .dialects = since(kMcore_0_18_2),
-     .outcome = kAssertionError,
-     .because = "Each says when weight gradients are computed.",
-     .remedy = "one of the two",
-     .knobs = "overlap_dispatch_backward_with_experts_wgrad delay_wgrad_compute",
-     .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (!k.overlap_dispatch_backward_with_experts_wgrad || !k.delay_wgrad_compute) return {};
-       return "overlap_dispatch_backward_with_experts_wgrad excludes delay_wgrad_compute";
-     }},
-    {.id = "overlap.early-release",
-     .dialects = since(kMcore_0_16_1),
-     .outcome = kAssertionError,
-     .because = "It moves attention's backward within the overlapping schedule.",
-     .remedy = "ep_overlap_early_attn_memory_release=false",
-     .knobs = "ep_overlap_early_attn_memory_release overlap_moe_expert_parallel_comm",
-     .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (!k.ep_overlap_early_attn_memory_release || overlaps(k)) return {};
-       return "ep_overlap_early_attn_memory_release needs overlap_moe_expert_parallel_comm";
-     }},
-    {.id = "layout.pipeline-size",
-     .dialects = kEverywhere,
-     .outcome = kAssertionError,
-     .because = "There is at least one rank.",
-     .remedy = "pipeline_model_parallel_size=1",
-     .knobs = "pipeline_model_parallel_size",
-     .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (k.pipeline_model_parallel_size > 0) return {};
-       return fmt::format("pipeline_model_parallel_size must be 1 or more: {}",
-                          k.pipeline_model_parallel_size);
-     }},
-    {.id = "mla.fused-rope",
-     .dialects = since(kMcore_0_13_1),
-     .outcome = kValueError,
-     .because = "MLA's fused kernel is YaRN's.",
-     .remedy = "apply_rope_fusion=false, or rope_type=yarn",
-     .knobs = "apply_rope_fusion rope_type multi_latent_attention",
-     .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (!k.multi_latent_attention || !k.apply_rope_fusion || k.rope_type == "yarn") return {};
-       return fmt::format("apply_rope_fusion with MLA needs rope_type yarn: {}", k.rope_type);
-     }},
-    {.id = "mla.output-gate",
-     .dialects = since(kMcore_0_16_1),
-     .outcome = kNotImplementedError,
-     .because = "MLA has no gate yet.",
-     .remedy = "attention_output_gate=false",
-     .knobs = "attention_output_gate multi_latent_attention",
-     .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (!k.multi_latent_attention || !k.attention_output_gate) return {};
-       return "multi_latent_attention excludes attention_output_gate: both are true";
-     }},
-    {.id = "mla.cached-latents",
-     .dialects = since(kMcore_0_14_0),
-     .outcome = kAssertionError,
-     .because = "Cached latents are rotated later.",
-     .remedy = "apply_rope_fusion=false",
-     .knobs = "cache_mla_latents apply_rope_fusion multi_latent_attention",
-     .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (!k.multi_latent_attention || !k.cache_mla_latents || !k.apply_rope_fusion) return {};
-       return "cache_mla_latents excludes apply_rope_fusion: both are true";
-     }},
+     .remedies = graphs_off},
 };
 
 }  // namespace

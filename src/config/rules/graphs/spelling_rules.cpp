@@ -1,8 +1,9 @@
-// CUDA graphs, first half: old spellings and what becomes of them.
+// CUDA graphs, first part: old spellings and what becomes of them.
 #include <algorithm>
 #include <set>
 
 #include "config/rules/graph_words.h"
+#include "config/rules/graphs/parts.h"
 #include "config/scan.h"
 
 namespace refrain::config {
@@ -13,39 +14,34 @@ using enum Outcome;
 
 constexpr DialectSet kNamesModules = since(kMcore_0_18_2);
 constexpr DialectSet kNormalises = since(kMcore_0_16_1);
-constexpr std::string_view kStep = "full_iteration";
-constexpr std::string_view kInference = "full_iteration_inference";
-
-const std::vector<std::string>& inference_scopes() {
-  static const std::vector<std::string> names = {"none", "layer", "block"};
-  return names;
-}
 
 bool contains(const std::vector<std::string>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// The modules a dialect knows, deprecated ones included.
+/// The modules a dialect knows, deprecated words included.
 std::vector<std::string> known_modules(const Context& s) {
   std::vector<std::string> names = {
       "attn", "mlp", "moe", "moe_router", "moe_preprocess", "mamba", std::string(kStep)};
-  if (s.dialect >= kMcore_0_17_1) names.emplace_back(kInference);
+  if (s.dialect >= kMcore_0_17_1) names.emplace_back(kInferenceStep);
   return names;
 }
 
 std::vector<std::string> unknown_modules(const Knobs& k, const Context& s) {
   std::vector<std::string> words = graph_words(k, s);
-  if (contains(words, "full")) return {};
+  if (contains(words, kWholeLayer)) return {};
   const std::vector<std::string> known = known_modules(s);
   std::erase_if(words, [&](const std::string& word) { return contains(known, word); });
   return words;
 }
 
+bool is_deprecated(std::string_view word) { return word == kStep || word == kInferenceStep; }
+
 /// Words of the releases before 0.18 that other knobs say now.
 std::set<std::string> deprecated(const Knobs& k, const Context& s) {
   std::set<std::string> found;
   for (const std::string& word : graph_words(k, s)) {
-    if (word == kStep || word == kInference) found.insert(word);
+    if (is_deprecated(word)) found.insert(word);
   }
   return found;
 }
@@ -54,35 +50,40 @@ bool only(const std::set<std::string>& words, std::string_view word) {
   return words.size() == 1 && *words.begin() == word;
 }
 
-/// The knob that holds the words.
-std::optional<WordList>& words_of(Knobs& k, const Context& s) {
-  return names_modules(s) ? k.cuda_graph_modules : k.cuda_graph_scope;
-}
-
 void normalise(Knobs& k, const Context& s) {
-  const std::vector<std::string> words = graph_words(k, s);
   const std::vector<std::string> unknown = unknown_modules(k, s);
   WordList kept;
-  for (const std::string& word : words) {
-    const bool moved = names_modules(s) && (word == kStep || word == kInference);
-    if (word != "full" && !moved && !contains(unknown, word)) kept.words.push_back(word);
+  for (const std::string& word : graph_words(k, s)) {
+    const bool moved = names_modules(s) && is_deprecated(word);
+    if (word != kWholeLayer && !moved && !contains(unknown, word)) kept.words.push_back(word);
   }
-  words_of(k, s) = kept;
+  captured_list(k, s) = kept;
 }
 
 bool is_normal(const Knobs& k, const Context& s) {
   const auto& list = names_modules(s) ? k.cuda_graph_modules : k.cuda_graph_scope;
-  return list && !list->is_text && deprecated(k, s).empty() && !list->has("full");
+  return list && !list->is_text && deprecated(k, s).empty() && !list->has(kWholeLayer);
 }
 
-/// What is set for a remedy of mixed spellings.
-std::vector<Remedy> no_graphs(const Knobs&, const Context&) {
-  return {setting("cuda_graph_impl=none", {{"cuda_graph_impl", "none"},
-                                           {"cuda_graph_modules", Value::array()},
-                                           {"cuda_graph_scope", nullptr},
-                                           {"inference_cuda_graph_scope", nullptr}}),
-          setting("cuda_graph_impl=none",
-                  {{"cuda_graph_impl", "none"}, {"cuda_graph_scope", Value::array()}})};
+/// What both names of the knob say before one takes over from the other, but the whole layer.
+std::vector<std::string> words_of_both(const Knobs& k) {
+  std::vector<std::string> words;
+  for (const auto* list : {&k.cuda_graph_modules, &k.cuda_graph_scope}) {
+    for (std::string& word : words_of(*list)) {
+      if (!word.empty() && word != kWholeLayer) words.push_back(std::move(word));
+    }
+  }
+  return words;
+}
+
+/// Megatron-Bridge trains with the local implementation if it captures the whole step, or if what
+/// it captures is for inference.
+bool is_local_of_bridge(const Knobs& k) {
+  const std::vector<std::string> words = words_of_both(k);
+  if (contains(words, kStep)) return true;
+  const bool names_module = !std::all_of(words.begin(), words.end(), is_deprecated);
+  const auto& scope = k.inference_cuda_graph_scope;
+  return !names_module && (scope == "layer" || scope == "block");
 }
 
 constexpr Rule kRules[] = {
@@ -103,9 +104,46 @@ constexpr Rule kRules[] = {
      .remedy = "enable_cuda_graph=false, or recompute_granularity=null",
      .knobs = "enable_cuda_graph recompute_granularity",
      .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (!k.enable_cuda_graph || !quantised(k.recompute_granularity)) return {};
+       if (!k.enable_cuda_graph || !is_told(k.recompute_granularity)) return {};
        return fmt::format("enable_cuda_graph excludes recompute: {}", *k.recompute_granularity);
      }},
+    {.id = "graph.local-in-training",
+     .dialects = DialectSet(kBridge),
+     .outcome = kValueError,
+     .because = "Megatron-Bridge trains with TransformerEngine's graphs or with a captured step.",
+     .remedy = "cuda_graph_impl=transformer_engine or full_iteration",
+     .knobs = "cuda_graph_impl cuda_graph_modules cuda_graph_scope inference_cuda_graph_scope",
+     .broken = [](const Knobs& k, const Context&) -> Complaint {
+       if (k.cuda_graph_impl != "local" || is_local_of_bridge(k)) return {};
+       return "cuda_graph_impl local must capture the whole step, or name no module and "
+              "inference_cuda_graph_scope layer or block";
+     },
+     .remedies = [](const Knobs& k, const Context& s) -> std::vector<Remedy> {
+       return before({setting("cuda_graph_impl=transformer_engine",
+                              {{"cuda_graph_impl", "transformer_engine"},
+                               {"inference_cuda_graph_scope", nullptr}})},
+                     graphs_off(k, s));
+     }},
+    {.id = "graph.modules-cleared",
+     .dialects = DialectSet(kBridge),
+     .outcome = kRewrite,
+     .because = "Megatron-Bridge clears what graphs capture while cuda_graph_impl is none, before "
+                "Megatron-Core looks at it.",
+     .remedy = "set cuda_graph_impl, or drop the modules",
+     .knobs = "cuda_graph_impl cuda_graph_modules cuda_graph_scope",
+     .broken = [](const Knobs& k, const Context&) -> Complaint {
+       const std::vector<std::string> words = words_of_both(k);
+       if (captures_something(k) || words.empty()) return {};
+       return fmt::format(
+           "what graphs capture becomes []: cuda_graph_impl is none, so {} does "
+           "nothing",
+           joined(words));
+     },
+     .rewrite =
+         [](Knobs& k, const Context&) {
+           k.cuda_graph_modules = WordList{};
+           k.cuda_graph_scope.reset();
+         }},
     {.id = "graph.two-spellings",
      .dialects = since(kMcore_0_15_3),
      .outcome = kAssertionError,
@@ -185,10 +223,10 @@ constexpr Rule kRules[] = {
      .knobs = "cuda_graph_modules cuda_graph_scope",
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
        const std::vector<std::string> words = graph_words(k, s);
-       if (!contains(words, "full") || words.size() == 1) return {};
+       if (!contains(words, kWholeLayer) || words.size() == 1) return {};
        return fmt::format("full must stand alone: {}", joined(words));
      },
-     .remedies = no_graphs},
+     .remedies = graphs_off},
     {.id = "graph.unknown-module",
      .dialects = kNormalises,
      .outcome = kKeyError,
@@ -203,7 +241,7 @@ constexpr Rule kRules[] = {
                           joined(known_modules(s)), in_quotes(joined(unknown, ",")),
                           near ? fmt::format(" (did you mean {}?)", *near) : "");
      },
-     .remedies = no_graphs},
+     .remedies = graphs_off},
     {.id = "graph.two-deprecated",
      .dialects = kNamesModules,
      .outcome = kAssertionError,
@@ -212,9 +250,9 @@ constexpr Rule kRules[] = {
      .knobs = "cuda_graph_modules cuda_graph_scope",
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
        if (deprecated(k, s).size() < 2) return {};
-       return fmt::format("{} excludes {}", kStep, kInference);
+       return fmt::format("{} excludes {}", kStep, kInferenceStep);
      },
-     .remedies = no_graphs},
+     .remedies = graphs_off},
     {.id = "graph.unknown-inference-scope",
      .dialects = kNamesModules,
      .outcome = kKeyError,
@@ -223,10 +261,10 @@ constexpr Rule kRules[] = {
      .knobs = "inference_cuda_graph_scope",
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
        const auto& scope = k.inference_cuda_graph_scope;
-       if (!scope || contains(inference_scopes(), *scope)) return {};
+       if (!scope || is_inference_scope(*scope)) return {};
        if (deprecated(k, s).empty()) return {};  // told further down
-       return fmt::format("inference_cuda_graph_scope must be some of {}: {}",
-                          joined(inference_scopes()), in_quotes(*scope));
+       return fmt::format("inference_cuda_graph_scope must be some of {}: {}", kInferenceScopes,
+                          in_quotes(*scope));
      }},
     {.id = "graph.step-implementation",
      .dialects = kNamesModules,
@@ -271,11 +309,11 @@ constexpr Rule kRules[] = {
      .knobs = "cuda_graph_modules cuda_graph_scope cuda_graph_impl",
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
        const std::string& impl = k.cuda_graph_impl;
-       if (!only(deprecated(k, s), kInference) || impl == "none" || impl == "local") return {};
-       return fmt::format("{} among the modules excludes cuda_graph_impl {}", kInference,
+       if (!only(deprecated(k, s), kInferenceStep) || impl == "none" || impl == "local") return {};
+       return fmt::format("{} among the modules excludes cuda_graph_impl {}", kInferenceStep,
                           in_quotes(impl));
      },
-     .remedies = no_graphs},
+     .remedies = graphs_off},
     {.id = "graph.inference-scope-deprecated",
      .dialects = kNamesModules,
      .outcome = kAssertionError,
@@ -284,11 +322,11 @@ constexpr Rule kRules[] = {
      .knobs = "cuda_graph_modules cuda_graph_scope inference_cuda_graph_scope",
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
        const auto& scope = k.inference_cuda_graph_scope;
-       if (!only(deprecated(k, s), kInference) || !scope || scope == "block") return {};
-       return fmt::format("{} among the modules excludes inference_cuda_graph_scope {}", kInference,
-                          *scope);
+       if (!only(deprecated(k, s), kInferenceStep) || !scope || scope == "block") return {};
+       return fmt::format("{} among the modules excludes inference_cuda_graph_scope {}",
+                          kInferenceStep, *scope);
      },
-     .remedies = no_graphs},
+     .remedies = graphs_off},
     {.id = "graph.step-deprecated",
      .dialects = kNamesModules,
      .outcome = kRewrite,
@@ -308,7 +346,7 @@ constexpr Rule kRules[] = {
      .remedy = "inference_cuda_graph_scope=block with cuda_graph_impl=local",
      .knobs = "cuda_graph_modules cuda_graph_scope inference_cuda_graph_scope cuda_graph_impl",
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
-       if (!deprecated(k, s).contains(std::string(kInference)) || k.cuda_graph_impl == "none") {
+       if (!deprecated(k, s).contains(std::string(kInferenceStep)) || k.cuda_graph_impl == "none") {
          return {};
        }
        return "inference_cuda_graph_scope becomes block";
@@ -321,10 +359,11 @@ constexpr Rule kRules[] = {
      .remedy = "cuda_graph_impl=local",
      .knobs = "cuda_graph_modules cuda_graph_scope cuda_graph_impl",
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
-       if (!deprecated(k, s).contains(std::string(kInference)) || k.cuda_graph_impl != "none") {
+       if (!deprecated(k, s).contains(std::string(kInferenceStep)) || k.cuda_graph_impl != "none") {
          return {};
        }
-       return fmt::format("{} among the modules does nothing: cuda_graph_impl is none", kInference);
+       return fmt::format("{} among the modules does nothing: cuda_graph_impl is none",
+                          kInferenceStep);
      }},
     {.id = "graph.words-normalised",
      .dialects = kNormalises,
@@ -348,128 +387,10 @@ constexpr Rule kRules[] = {
        return fmt::format("{} does nothing: cuda_graph_impl is none",
                           names_modules(s) ? "cuda_graph_modules" : "cuda_graph_scope");
      }},
-    {.id = "graph.unknown-implementation-old",
-     .dialects = DialectSet::range(kMcore_0_15_3, kMcore_0_17_1),
-     .outcome = kAssertionError,
-     .because = "These releases have two that capture.",
-     .remedy = "local, transformer_engine or none",
-     .knobs = "cuda_graph_impl",
-     .broken = [](const Knobs& k, const Context&) -> Complaint {
-       const std::string& impl = k.cuda_graph_impl;
-       if (impl == "none" || impl == "local" || impl == "transformer_engine") return {};
-       return fmt::format("cuda_graph_impl must be none, local or transformer_engine: {}",
-                          in_quotes(impl));
-     },
-     .remedies = no_graphs},
-    {.id = "graph.unknown-implementation",
-     .dialects = kNamesModules,
-     .outcome = kAssertionError,
-     .because = "Somebody has to capture.",
-     .remedy = "none, local, transformer_engine or full_iteration",
-     .knobs = "cuda_graph_impl",
-     .broken = [](const Knobs& k, const Context&) -> Complaint {
-       const std::string& impl = k.cuda_graph_impl;
-       if (impl == "none" || impl == "local" || impl == "transformer_engine" || impl == kStep) {
-         return {};
-       }
-       return fmt::format(
-           "cuda_graph_impl must be none, local, transformer_engine or full_iteration: {}",
-           in_quotes(impl));
-     },
-     .remedies = no_graphs},
-    {.id = "graph.inference-default",
-     .dialects = kNamesModules,
-     .outcome = kFill,
-     .because = "The local implementation captures layers at inference.",
-     .remedy = "",
-     .knobs = "inference_cuda_graph_scope cuda_graph_impl",
-     .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (k.inference_cuda_graph_scope) return {};
-       return "inference_cuda_graph_scope becomes what cuda_graph_impl means";
-     },
-     .rewrite =
-         [](Knobs& k, const Context&) {
-           k.inference_cuda_graph_scope = k.cuda_graph_impl == "local" ? "layer" : "none";
-         }},
-    {.id = "graph.inference-scope-name",
-     .dialects = kNamesModules,
-     .outcome = kKeyError,
-     .because = "A graph at inference captures a layer or a block.",
-     .remedy = "none, layer or block",
-     .knobs = "inference_cuda_graph_scope",
-     .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (contains(inference_scopes(), k.inference_cuda_graph_scope.value_or("none"))) return {};
-       return fmt::format("inference_cuda_graph_scope must be some of {}: {}",
-                          joined(inference_scopes()), in_quotes(*k.inference_cuda_graph_scope));
-     }},
-    {.id = "graph.inference-scope-fits",
-     .dialects = kNamesModules,
-     .outcome = kAssertionError,
-     .because = "Graphs for inference are captured by the local implementation, and it always "
-                "has some.",
-     .remedy = "inference_cuda_graph_scope=null",
-     .knobs = "inference_cuda_graph_scope cuda_graph_impl",
-     .broken = [](const Knobs& k, const Context&) -> Complaint {
-       const std::string scope = k.inference_cuda_graph_scope.value_or("none");
-       if ((k.cuda_graph_impl == "local") == (scope != "none")) return {};
-       return fmt::format("inference_cuda_graph_scope {} does not go with cuda_graph_impl {}",
-                          scope, in_quotes(k.cuda_graph_impl));
-     },
-     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
-       return {
-           setting("inference_cuda_graph_scope=null", {{"inference_cuda_graph_scope", nullptr}})};
-     }},
-    {.id = "graph.step-and-modules",
-     .dialects = kNamesModules,
-     .outcome = kAssertionError,
-     .because = "A captured step captures everything.",
-     .remedy = "cuda_graph_modules=[]",
-     .knobs = "cuda_graph_modules cuda_graph_impl",
-     .broken = [](const Knobs& k, const Context& s) -> Complaint {
-       if (k.cuda_graph_impl != kStep || captures_nothing_named(k, s)) return {};
-       return fmt::format("cuda_graph_modules must be [] with full_iteration: {}",
-                          joined(k.cuda_graph_modules->words));
-     },
-     .remedies = [](const Knobs&, const Context&) -> std::vector<Remedy> {
-       return {setting("cuda_graph_modules=[]", {{"cuda_graph_modules", Value::array()},
-                                                 {"cuda_graph_scope", nullptr},
-                                                 {"cuda_graph_impl", "full_iteration"}})};
-     }},
 };
 
 }  // namespace
 
-std::span<const Rule> graph_form_rules() { return kRules; }
-
-std::vector<std::string> graph_words(const Knobs& k, const Context& s) {
-  const auto& list = names_modules(s) ? k.cuda_graph_modules : k.cuda_graph_scope;
-  if (!list) return {};
-  if (!list->is_text) return list->words;
-  const std::string& text = list->words.at(0);
-  if (text.empty() && names_modules(s)) return {};
-  std::vector<std::string> words;
-  size_t begin = 0;
-  for (size_t comma = text.find(','); comma != std::string::npos; comma = text.find(',', begin)) {
-    words.push_back(text.substr(begin, comma - begin));
-    begin = comma + 1;
-  }
-  words.push_back(text.substr(begin));
-  return words;
-}
-
-bool captures(const Knobs& k, const Context& s, std::string_view module) {
-  return contains(graph_words(k, s), module);
-}
-
-bool captures_nothing_named(const Knobs& k, const Context& s) { return graph_words(k, s).empty(); }
-
-bool captures_whole(const Knobs& k, const Context& s) {
-  return captures_nothing_named(k, s) || captures(k, s, kStep) || k.cuda_graph_impl == kStep;
-}
-
-bool per_layer(const Knobs& k, const Context& s) {
-  if (!names_modules(s)) return k.cuda_graph_impl != "none";
-  return k.cuda_graph_impl == "local" || k.cuda_graph_impl == "transformer_engine";
-}
+std::span<const Rule> graph_spelling_rules() { return kRules; }
 
 }  // namespace refrain::config

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "config/knobs/pipeline_layout.h"
-#include "config/rules/rule.h"
+#include "config/rules/model/parts.h"
 #include "config/scan.h"
 
 namespace refrain::config {
@@ -66,6 +66,22 @@ int64_t decoder_layers(const std::vector<std::string>& stages) {
   int64_t layers = 0;
   for (const std::string& stage : stages) layers += std::count(stage.begin(), stage.end(), 't');
   return layers;
+}
+
+constexpr std::string_view kSplitKnobs =
+    "num_layers pipeline_model_parallel_size virtual_pipeline_model_parallel_size "
+    "pipeline_model_parallel_layout";
+
+/// What is wrong with a split that nothing but the numbers of ranks and chunks describes.
+Complaint not_even(const Knobs& k) {
+  if (is_uneven(k) || accounts(k) || k.pipeline_model_parallel_layout ||
+      k.pipeline_model_parallel_size < 1) {
+    return {};
+  }
+  const int64_t ranks = k.pipeline_model_parallel_size;
+  if (k.num_layers % ranks == 0 && (k.num_layers / ranks) % chunks(k) == 0) return {};
+  return fmt::format("{} layers must divide into {} ranks of {} chunks", k.num_layers, ranks,
+                     chunks(k));
 }
 
 constexpr Rule kRules[] = {
@@ -182,6 +198,22 @@ constexpr Rule kRules[] = {
        if ((layers != 0) == (stages != 0)) return {};
        return fmt::format("{} layers remain between the ends for {} ranks", layers, stages);
      }},
+    {.id = "layout.ends-too-long",
+     .dialects = DialectSet(kRefrain),
+     .outcome = kValueError,
+     .because =
+         "The ends have no more layers than the model, and no more ranks; Megatron's classes "
+         "take what remains for a number, also below 0.",
+     .remedy = "fewer layers in the first or last stage, or more ranks",
+     .knobs = "num_layers num_layers_in_first_pipeline_stage num_layers_in_last_pipeline_stage "
+              "pipeline_model_parallel_size pipeline_model_parallel_layout",
+     .broken = [](const Knobs& k, const Context&) -> Complaint {
+       if (!is_uneven(k) || k.pipeline_model_parallel_layout) return {};
+       const auto [layers, stages] = middle_of(k);
+       if (layers >= 0 && stages >= 0) return {};
+       return fmt::format("the ends must leave 0 or more layers and ranks between them: {} and {}",
+                          layers, stages);
+     }},
     {.id = "layout.middle",
      .dialects = kEverywhere,
      .outcome = kValueError,
@@ -226,18 +258,16 @@ constexpr Rule kRules[] = {
                 "classes say so when the model is built.",
      .remedy = "set num_layers_in_first_pipeline_stage or num_layers_in_last_pipeline_stage, or a "
                "pipeline size that divides",
-     .knobs = "num_layers pipeline_model_parallel_size virtual_pipeline_model_parallel_size "
-              "pipeline_model_parallel_layout",
-     .broken = [](const Knobs& k, const Context&) -> Complaint {
-       if (is_uneven(k) || accounts(k) || k.pipeline_model_parallel_layout ||
-           k.pipeline_model_parallel_size < 1) {
-         return {};
-       }
-       const int64_t ranks = k.pipeline_model_parallel_size;
-       if (k.num_layers % ranks == 0 && (k.num_layers / ranks) % chunks(k) == 0) return {};
-       return fmt::format("{} layers must divide into {} ranks of {} chunks", k.num_layers, ranks,
-                          chunks(k));
-     }},
+     .knobs = kSplitKnobs,
+     .broken = [](const Knobs& k, const Context&) { return not_even(k); }},
+    {.id = "layout.even-when-built",
+     .dialects = kEverywhere - DialectSet(kRefrain),
+     .outcome = kNote,
+     .because = "The class accepts it; building the model's layers raises an AssertionError.",
+     .remedy = "set num_layers_in_first_pipeline_stage or num_layers_in_last_pipeline_stage, or a "
+               "pipeline size that divides",
+     .knobs = kSplitKnobs,
+     .broken = [](const Knobs& k, const Context&) { return not_even(k); }},
 };
 
 }  // namespace

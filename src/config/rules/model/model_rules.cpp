@@ -1,6 +1,6 @@
 // What TransformerConfig checks between the pipeline layout and the CUDA graphs: activations,
 // fusions, and what experts need under FP8.
-#include "config/rules/rule.h"
+#include "config/rules/model/parts.h"
 
 namespace refrain::config {
 namespace {
@@ -13,8 +13,6 @@ constexpr DialectSet kClasses = kEverywhere - DialectSet(kRefrain);
 bool pads_routing(const Knobs& k) {
   return k.moe_router_padding_for_fp8 || k.moe_router_padding_for_quantization;
 }
-
-std::string te_text(const Knobs& k) { return k.te_version ? *k.te_version : "not installed"; }
 
 constexpr Rule kRules[] = {
     {.id = "model.fused-activation",
@@ -142,7 +140,7 @@ constexpr Rule kRules[] = {
      .remedy = "TransformerEngine 1.7.0 or later, or fp8=null",
      .knobs = "num_moe_experts fp8 te_version",
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
-       if (k.num_moe_experts.value_or(0) == 0 || !quantised(k.fp8) || s.te >= TeVersion{1, 7, 0}) {
+       if (k.num_moe_experts.value_or(0) == 0 || !is_told(k.fp8) || s.te >= TeVersion{1, 7, 0}) {
          return {};
        }
        return fmt::format("experts with fp8 need TransformerEngine 1.7.0: it is {}", te_text(k));
@@ -154,7 +152,7 @@ constexpr Rule kRules[] = {
      .remedy = "TransformerEngine 1.11.0 or later, or fp8=null",
      .knobs = "num_moe_experts fp8 moe_grouped_gemm te_version",
      .broken = [](const Knobs& k, const Context& s) -> Complaint {
-       if (k.num_moe_experts.value_or(0) == 0 || !quantised(k.fp8) || !k.moe_grouped_gemm ||
+       if (k.num_moe_experts.value_or(0) == 0 || !is_told(k.fp8) || !k.moe_grouped_gemm ||
            s.te < TeVersion{1, 7, 0} || s.te >= TeVersion{1, 11, 0}) {
          return {};
        }

@@ -1,0 +1,15 @@
+// The parts of the rule table that are about CUDA graphs, in the table's order.
+#pragma once
+
+#include <span>
+
+#include "config/rules/rule.h"
+
+namespace refrain::config {
+
+std::span<const Rule> graph_spelling_rules();
+std::span<const Rule> graph_implementation_rules();
+std::span<const Rule> graph_capture_rules();
+std::span<const Rule> graph_replay_rules();
+
+}  // namespace refrain::config
