@@ -24,6 +24,7 @@ constexpr Row kRates[] = {
     {"attention_backward_flops", &MachineRates::attention_backward_flops},
     {"memory_bytes", &MachineRates::memory_bytes},
     {"activation_bytes", &MachineRates::activation_bytes},
+    {"update_bytes", &MachineRates::update_bytes},
     {"step_s", &MachineRates::step_s},
 };
 constexpr double kMostRate = 1e21;  // beyond any machine; keeps quotients finite
@@ -85,6 +86,7 @@ MachineRates default_rates() {
           .attention_backward_flops = 6e10,
           .memory_bytes = 1.2e10,
           .activation_bytes = 8e9,
+          .update_bytes = 8e9,
           .step_s = 2e-6};
 }
 

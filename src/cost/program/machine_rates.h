@@ -18,6 +18,7 @@ struct MachineRates {
   double attention_backward_flops = 0;   // FLOP/s
   double memory_bytes = 0;               // B/s of ops that move data
   double activation_bytes = 0;           // B/s of GELU and SwiGLU, which also compute
+  double update_bytes = 0;               // B/s of the optimizer, of weights, moments and gradients
   double step_s = 0;                     // seconds that starting any op costs
 
   bool operator==(const MachineRates&) const = default;

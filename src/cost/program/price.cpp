@@ -69,8 +69,8 @@ bool counts_bytes(WorkKind kind) {
 
 Work work_of(const model::ModelGraph& graph, const program::Program& program, const Step& step) {
   const double bytes = traffic(program, step);
-  if (step.kind == StepKind::kLoadBatch || step.kind == StepKind::kClip ||
-      step.kind == StepKind::kUpdate) {
+  if (step.kind == StepKind::kUpdate) return {WorkKind::kUpdate, bytes};
+  if (step.kind == StepKind::kLoadBatch || step.kind == StepKind::kClip) {
     return {WorkKind::kMemory, bytes};
   }
   const model::Op& op = graph.graph(step.op.block).ops[step.op.op];
@@ -93,6 +93,8 @@ double MachineRates::* rate_of(WorkKind kind) {
       return &MachineRates::memory_bytes;
     case WorkKind::kActivation:
       return &MachineRates::activation_bytes;
+    case WorkKind::kUpdate:
+      return &MachineRates::update_bytes;
   }
   RC_CHECK(false, "work of kind {}", static_cast<int>(kind));
 }

@@ -14,8 +14,9 @@ enum class WorkKind : uint8_t {
   kAttentionBackward,
   kMemory,
   kActivation,
+  kUpdate,
 };
-inline constexpr int kNumWorkKinds = 5;
+inline constexpr int kNumWorkKinds = 6;
 struct Work {
   WorkKind kind;
   double amount;

@@ -38,7 +38,7 @@ MachineRates gemms_only() {
   MachineRates rates = default_rates();
   rates.gemm_flops = 1e9;
   rates.attention_forward_flops = rates.attention_backward_flops = 1e21;
-  rates.memory_bytes = rates.activation_bytes = 1e21;
+  rates.memory_bytes = rates.activation_bytes = rates.update_bytes = 1e21;
   rates.step_s = 0;
   return rates;
 }

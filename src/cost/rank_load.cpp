@@ -1,0 +1,130 @@
+#include "cost/rank_load.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "cost/shape/model_size.h"
+
+namespace refrain::cost {
+namespace {
+
+using Method = mcore::Recompute::Method;
+
+constexpr double kUnevenShare = 1.02;  // of the heaviest rank against the mean
+
+int64_t num_layers(const std::vector<KindTime>& kinds) {
+  int64_t layers = 0;
+  for (const KindTime& each : kinds) layers += each.count;
+  return layers;
+}
+
+/// Replays only where the layer is recomputed.
+LayerTime with_replay(const LayerTime& layer, double share) {
+  LayerTime time = layer;
+  time.replay_s *= share;
+  time.host_replay *= share;
+  return time;
+}
+
+struct Shares {
+  double layers;  // of the model's layers
+  double heads;   // of the loss heads
+};
+
+/// The last rank's, then another's.
+std::vector<Shares> even_shares(const mcore::Run& run, int64_t layers) {
+  const mcore::Parallel& parallel = run.parallel;
+  const int64_t chunks = parallel.pipeline * parallel.virtual_stages;
+  const auto p = static_cast<double>(parallel.pipeline);
+  const auto l = static_cast<double>(layers);
+  const bool told = parallel.embedding_counts || parallel.loss_counts;
+  const int64_t counted =
+      told ? (parallel.embedding_counts ? 1 : 0) + (parallel.loss_counts ? 1 : 0) : 2;
+  if (!told && layers % chunks == 0 && run.model.mtp_layers == 0) {
+    return {{1 / p, 1}, {1 / p, 0}};
+  }
+  if ((layers + counted) % chunks == 0) {
+    const double share = (l + static_cast<double>(counted)) / (p * l);
+    const bool fewer_on_last = !told || parallel.loss_counts;
+    return {{share - (fewer_on_last ? 1 / l : 0), 1}, {share, 0}};
+  }
+  return {{kUnevenShare / p, 1 / p}};
+}
+
+std::vector<LayerTime> even_loads(const mcore::Run& run, const std::vector<KindTime>& kinds,
+                                  const LayerTime& head) {
+  const int64_t layers = num_layers(kinds);
+  RC_CHECK(layers > 0);
+  const auto l = static_cast<double>(layers);
+  const auto chunks = static_cast<double>(run.parallel.pipeline * run.parallel.virtual_stages);
+  LayerTime all;
+  for (const KindTime& each : kinds) all += static_cast<double>(each.count) * each.layer;
+  if (run.recompute.method == Method::kBlock) {
+    all =
+        with_replay(all, std::min(1.0, static_cast<double>(run.recompute.num_layers) * chunks / l));
+  }
+  // In other than hybrid models a prediction depth is one more of the mean layer.
+  if (!is_hybrid(run.model)) all = (1 + static_cast<double>(run.model.mtp_layers) / l) * all;
+  std::vector<LayerTime> loads;
+  for (const Shares& share : even_shares(run, layers)) {
+    LayerTime load = share.layers * all;
+    load += share.heads * head;
+    loads.push_back(load);
+  }
+  return loads;
+}
+
+const LayerTime& time_of(const std::vector<KindTime>& kinds, const mcore::LayerKind& kind) {
+  const auto found = std::find_if(kinds.begin(), kinds.end(),
+                                  [&](const KindTime& each) { return each.kind == kind; });
+  RC_CHECK(found != kinds.end());
+  return found->layer;
+}
+
+LayerTime chunk_load(const mcore::Run& run, const std::vector<KindTime>& kinds,
+                     const mcore::StageLayers& stage) {
+  const auto& layers = run.model.layers;
+  RC_CHECK(stage.first >= 0 && stage.first + stage.count <= std::ssize(layers),
+           "layers {} to {} of {}", stage.first, stage.first + stage.count, layers.size());
+  LayerTime load;
+  for (int64_t i = 0; i < stage.count; ++i) {
+    const bool replays = run.recompute.method != Method::kBlock || i < run.recompute.num_layers;
+    load += with_replay(time_of(kinds, layers[stage.first + i]), replays ? 1 : 0);
+  }
+  return load;
+}
+
+/// Prediction depths stand on the last rank.
+LayerTime depths_load(const mcore::Run& run, const std::vector<KindTime>& kinds) {
+  LayerTime load;
+  if (run.model.mtp_layers == 0) return load;
+  for (const mcore::LayerKind& kind : depth_kinds(run.model)) {
+    load += static_cast<double>(run.model.mtp_layers) * time_of(kinds, kind);
+  }
+  return load;
+}
+
+std::vector<LayerTime> laid_out_loads(const mcore::Run& run, const std::vector<KindTime>& kinds,
+                                      const LayerTime& head) {
+  std::vector<LayerTime> loads;
+  for (int64_t rank = 0; rank < run.parallel.pipeline; ++rank) {
+    LayerTime load;
+    for (int64_t stage = 0; stage < run.parallel.virtual_stages; ++stage) {
+      load += chunk_load(run, kinds, mcore::stage_layers(run, rank, stage));
+    }
+    loads.push_back(load);
+  }
+  loads.back() += depths_load(run, kinds);
+  loads.back() += head;
+  return loads;
+}
+
+}  // namespace
+
+std::vector<LayerTime> rank_loads(const mcore::Run& run, const std::vector<KindTime>& kinds,
+                                  const LayerTime& head) {
+  return run.parallel.layout.empty() ? even_loads(run, kinds, head)
+                                     : laid_out_loads(run, kinds, head);
+}
+
+}  // namespace refrain::cost
