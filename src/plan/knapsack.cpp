@@ -2,18 +2,19 @@
 // positions and needs `need` above what came before it. Least seconds such that no need exceeds the
 // budget.
 //
-// Idea. Everything later depends on what came before only through the bytes retained so far, and
-// less of them is never worse. So a partial solution is a pair (retained, seconds), and at each
-// position those that no other pair beats in both suffice: a dynamic program over Pareto sets.
+// Idea. From the last position to the first: a way to treat the positions from p on is a pair
+// (room, seconds), where room is the most that positions before p may retain under it. An item in
+// front of it leaves min(budget - need, room - retained). More room and fewer seconds are never
+// worse, so at each position the pairs that no other pair beats in both suffice.
 //
-// Bound. Without the budget's detail, the positions left over cost at least what a fractional
-// choice costs (the lower convex hull of each position's items, steepest saving first), which is
-// one sorted list of hull segments for every suffix. A partial solution whose bound reaches a known
-// whole solution is dropped; identical layers make the bound tight, and few survive.
+// Bound. The positions before p cost at least what a fractional choice with that room costs (the
+// lower convex hull of each position's items, steepest saving first). A pair whose bound reaches a
+// known whole solution is dropped. Needs bind late, where much is retained, and those are in the
+// room already; early they hardly do, so the bound is tight and few pairs survive.
 //
-// Ends. Each position is visited once, with at most (states x items) candidates. Where the states
+// Ends. Each position is visited once, with at most (pairs x items) candidates. Where the pairs
 // outgrow the effort, those with the least bounds go on: still a solution, perhaps not the least;
-// `lower_bound_s` then is the fractional bound of the whole.
+// no solution is less than the least bound of what was left out.
 
 #include "plan/knapsack.h"
 
@@ -57,34 +58,34 @@ std::vector<Point> hull_of(std::vector<Point> points) {
   return hull;
 }
 
-/// Least seconds of the positions from p on, as a function of the bytes they may retain.
-class SuffixBounds {
+/// Least seconds of the positions before p, as a function of the bytes they may retain.
+class PrefixBounds {
  public:
-  explicit SuffixBounds(const Knapsack& knapsack) : bounds_(knapsack.items.size() + 1) {
+  explicit PrefixBounds(const Knapsack& knapsack) : bounds_(knapsack.items.size() + 1) {
     const std::vector<std::vector<Point>> points = points_of(knapsack);
     std::map<double, double> bytes_by_rate;  // seconds saved a byte, steepest last
     Bound bound;
-    for (size_t p = points.size(); p-- > 0;) {
+    for (size_t p = 0; p < points.size(); ++p) {
       const std::vector<Point> hull = hull_of(points[p]);
       if (hull.empty()) {
         bound.most_seconds = kInfinite;
       } else {
         bound.least_retained += hull.front().retained;
         bound.most_seconds += hull.front().seconds;
-        for (size_t i = 1; i < hull.size(); ++i) {
-          const double bytes = hull[i].retained - hull[i - 1].retained;
-          bytes_by_rate[(hull[i - 1].seconds - hull[i].seconds) / bytes] += bytes;
-        }
+      }
+      for (size_t i = 1; i < hull.size(); ++i) {
+        const double bytes = hull[i].retained - hull[i - 1].retained;
+        bytes_by_rate[(hull[i - 1].seconds - hull[i].seconds) / bytes] += bytes;
       }
       bound.steps.assign(bytes_by_rate.rbegin(), bytes_by_rate.rend());
-      bounds_[p] = bound;
+      bounds_[p + 1] = bound;
     }
   }
 
   /// kInfinite where they cannot retain so little.
-  double operator()(size_t position, double bytes) const {
+  double operator()(size_t position, int64_t bytes) const {
     const Bound& bound = bounds_[position];
-    double left = bytes - bound.least_retained;
+    double left = static_cast<double>(bytes) - bound.least_retained;
     // Bytes are whole numbers; the shares of long items are not, and their sums round.
     if (left < -0.5) return kInfinite;
     left = std::max(0.0, left);
@@ -109,10 +110,9 @@ class SuffixBounds {
       for (const Item& item : knapsack.items[p]) {
         // A long item is spread evenly over what it covers; nothing it takes part in gets dearer.
         const double share = 1.0 / item.span;
-        const bool ends = p + item.span == points.size();  // what it retains burdens nobody
-        const double retained = ends ? 0 : static_cast<double>(item.retained) * share;
         for (int32_t i = 0; i < item.span; ++i) {
-          points[p + i].push_back({retained, item.seconds * share});
+          points[p + i].push_back(
+              {static_cast<double>(item.retained) * share, item.seconds * share});
         }
       }
     }
@@ -122,18 +122,18 @@ class SuffixBounds {
   std::vector<Bound> bounds_;
 };
 
+/// A way to treat the positions from one on.
 struct State {
-  int64_t retained;
+  int64_t room;  // the most that earlier positions may retain
   double seconds;
-  int32_t from;  // index among the states of the position where the item begins
-  int32_t item;
-  int32_t begins;  // that position
+  int32_t item;  // that begins here
+  int32_t rest;  // index among the states of the position after the item
 };
 
-/// Sorted by retained bytes; each has fewer seconds than all before it.
+/// Most room first; each has fewer seconds than all before it.
 void keep_pareto(std::vector<State>& states) {
   std::sort(states.begin(), states.end(), [](const State& a, const State& b) {
-    return a.retained != b.retained ? a.retained < b.retained : a.seconds < b.seconds;
+    return a.room != b.room ? a.room > b.room : a.seconds < b.seconds;
   });
   size_t kept = 0;
   double least = kInfinite;
@@ -145,93 +145,79 @@ void keep_pareto(std::vector<State>& states) {
   states.resize(kept);
 }
 
-/// What all positions together may retain: somebody has to come last and needs room.
-int64_t most_retained(const Knapsack& knapsack) {
-  int64_t least_need = std::numeric_limits<int64_t>::max();
-  for (size_t p = 0; p < knapsack.items.size(); ++p) {
-    for (const Item& item : knapsack.items[p]) {
-      if (p + item.span == knapsack.items.size()) least_need = std::min(least_need, item.need);
-    }
-  }
-  return knapsack.budget - least_need;
-}
-
 class Search {
  public:
-  Search(const Knapsack& knapsack, const SuffixBounds& bounds)
+  Search(const Knapsack& knapsack, const PrefixBounds& bounds)
       : knapsack_(knapsack), bounds_(bounds) {}
 
   /// A better solution than one of `incumbent_s`, or nothing. Where the states of a position
-  /// outgrow `most_states`, those with the least bounds go on, and `complete()` is false: what was
-  /// found need not be the best.
+  /// outgrow `most_states`, those with the least bounds go on.
   std::optional<Picks> run(double incumbent_s, int64_t most_states) {
-    complete_ = true;
     const size_t n = knapsack_.items.size();
+    left_out_s_ = kInfinite;
     states_.assign(n + 1, {});
-    states_[0].push_back({0, 0, -1, -1, -1});
-    const int64_t cap = most_retained(knapsack_);
-    for (size_t p = 0; p < n; ++p) {
-      keep_pareto(states_[p]);
-      narrow(p, cap, most_states);
-      for (int32_t s = 0; s < static_cast<int32_t>(states_[p].size()); ++s) {
-        extend(p, s, cap, incumbent_s);
+    states_[n].push_back({knapsack_.budget, 0, -1, -1});
+    for (size_t p = n; p-- > 0;) {
+      for (int32_t i = 0; i < static_cast<int32_t>(knapsack_.items[p].size()); ++i) {
+        prepend(p, i, incumbent_s);
       }
+      keep_pareto(states_[p]);
+      narrow(p, most_states);
     }
     return best();
   }
-  bool complete() const { return complete_; }
+
+  /// No solution that the last run left out takes less; kInfinite: it left none out.
+  double left_out_s() const { return left_out_s_; }
 
  private:
-  double bound_of(size_t p, const State& state, int64_t cap) const {
-    return state.seconds + bounds_(p, static_cast<double>(cap - state.retained));
+  double bound_of(size_t p, const State& state) const {
+    return state.seconds + bounds_(p, state.room);
   }
 
-  void narrow(size_t p, int64_t cap, int64_t most_states) {
-    std::vector<State>& states = states_[p];
-    if (static_cast<int64_t>(states.size()) <= most_states) return;
-    complete_ = false;
-    std::nth_element(states.begin(), states.begin() + most_states, states.end(),
-                     [&](const State& a, const State& b) {
-                       return bound_of(p, a, cap) < bound_of(p, b, cap);
-                     });
-    states.resize(most_states);
-  }
-
-  void extend(size_t p, int32_t s, int64_t cap, double incumbent_s) {
-    const State from = states_[p][s];
-    const auto& items = knapsack_.items[p];
-    for (int32_t i = 0; i < static_cast<int32_t>(items.size()); ++i) {
-      const Item& item = items[i];
-      if (from.retained + item.need > knapsack_.budget) continue;
-      const size_t next = p + item.span;
-      State to{from.retained + item.retained, from.seconds + item.seconds, s, i,
-               static_cast<int32_t>(p)};
-      const bool last = next == knapsack_.items.size();
-      if (last) to.retained = 0;  // nobody comes after
-      const double bound = last ? to.seconds : bound_of(next, to, cap);
-      if (bound < incumbent_s * (1 - kSameSeconds)) states_[next].push_back(to);
+  void prepend(size_t p, int32_t i, double incumbent_s) {
+    const Item& item = knapsack_.items[p][i];
+    const std::vector<State>& rests = states_[p + item.span];
+    const bool last = p + item.span == knapsack_.items.size();  // what it retains burdens nobody
+    for (int32_t r = 0; r < static_cast<int32_t>(rests.size()); ++r) {
+      const int64_t room = last ? knapsack_.budget : rests[r].room - item.retained;
+      const State state{std::min(room, knapsack_.budget - item.need),
+                        rests[r].seconds + item.seconds, i, r};
+      if (state.room < 0) continue;
+      if (bound_of(p, state) < incumbent_s * (1 - kSameSeconds)) states_[p].push_back(state);
     }
   }
 
+  void narrow(size_t p, int64_t most_states) {
+    std::vector<State>& states = states_[p];
+    if (static_cast<int64_t>(states.size()) <= most_states) return;
+    const auto cut = states.begin() + most_states;
+    std::nth_element(states.begin(), cut, states.end(), [&](const State& a, const State& b) {
+      return bound_of(p, a) < bound_of(p, b);
+    });
+    left_out_s_ = std::min(left_out_s_, bound_of(p, *cut));
+    states.erase(cut, states.end());
+  }
+
   std::optional<Picks> best() {
-    auto& ends = states_.back();
-    if (ends.empty()) return std::nullopt;
+    if (states_[0].empty()) return std::nullopt;
     const State* state = &*std::min_element(
-        ends.begin(), ends.end(),
+        states_[0].begin(), states_[0].end(),
         [](const State& a, const State& b) { return a.seconds < b.seconds; });
     Picks picks{.items = std::vector<int32_t>(knapsack_.items.size(), -1),
                 .seconds = state->seconds};
-    while (state->begins >= 0) {
-      picks.items[state->begins] = state->item;
-      state = &states_[state->begins][state->from];
+    for (size_t p = 0; state->item >= 0;) {
+      picks.items[p] = state->item;
+      p += knapsack_.items[p][state->item].span;
+      state = &states_[p][state->rest];
     }
     return picks;
   }
 
   const Knapsack& knapsack_;
-  const SuffixBounds& bounds_;
+  const PrefixBounds& bounds_;
   std::vector<std::vector<State>> states_;
-  bool complete_ = true;
+  double left_out_s_ = kInfinite;
 };
 
 void check(const Knapsack& knapsack) {
@@ -326,18 +312,15 @@ double Picks::gap() const {
 std::optional<Picks> solve(const Knapsack& knapsack, const Effort& effort) {
   check(knapsack);
   if (!thriftiest_way(knapsack, knapsack.budget)) return std::nullopt;
-  const SuffixBounds bounds(knapsack);
+  const PrefixBounds bounds(knapsack);
   // A quick solution, then a narrow search: a good bound is what keeps the whole search small.
   Picks picks = quick_solution(knapsack);
   Search search(knapsack, bounds);
   for (const int64_t width : {std::min(kNarrow, effort.most_states), effort.most_states}) {
     if (const auto better = search.run(picks.seconds, width)) picks = *better;
-    if (search.complete()) {
-      picks.lower_bound_s = picks.seconds;
-      return picks;
-    }
+    picks.lower_bound_s = std::min(picks.seconds, search.left_out_s());
+    if (picks.gap() == 0) break;
   }
-  picks.lower_bound_s = bounds(0, static_cast<double>(most_retained(knapsack)));
   return picks;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/error.h"
 #include "config/scan.h"
@@ -47,6 +48,33 @@ std::vector<Reason> reasons(const Frontier& frontier, const LayerDecision& decis
     reasons.push_back({a.name, a.freed, a.replay_s, decision.run > 1 || dropped});
   }
   return reasons;
+}
+
+/// The same items in another order, those that retain least first, so that layers that are treated
+/// alike stand together; as they were where that would break the budget.
+Picks tidied(const Knapsack& knapsack, const Picks& picks) {
+  std::vector<Item> order;
+  for (size_t p = 0; p < picks.items.size(); ++p) {
+    if (picks.items[p] >= 0) order.push_back(knapsack.items[p][picks.items[p]]);
+  }
+  if (order.size() < 3) return picks;
+  // The first and the last are the embedding and the head.
+  std::stable_sort(order.begin() + 1, order.end() - 1, [](const Item& a, const Item& b) {
+    const auto key = [](const Item& i) { return std::tuple(i.retained / i.span, -i.span, i.id); };
+    return key(a) < key(b);
+  });
+  Picks tidy = picks;
+  std::fill(tidy.items.begin(), tidy.items.end(), -1);
+  size_t p = 0;
+  for (const Item& item : order) {
+    const auto& items = knapsack.items[p];
+    const auto found = std::find_if(items.begin(), items.end(),
+                                    [&](const Item& other) { return other.id == item.id; });
+    if (found == items.end()) return picks;
+    tidy.items[p] = static_cast<int32_t>(found - items.begin());
+    p += item.span;
+  }
+  return peak_of(knapsack, tidy.items) <= knapsack.budget ? tidy : picks;
 }
 
 Finding too_small(Bytes budget, const Planner& planner) {
@@ -122,7 +150,7 @@ Checked<EnginePlan> Planner::plan(Bytes budget, const Effort& effort) const {
   const Knapsack problem = knapsack(budget);
   const auto picks = solve(problem, effort);
   RC_CHECK(picks, "no plan inside {}, though the least peak is {}", budget.count(), least_);
-  EnginePlan plan = carry_out(choices_of(problem, *picks));
+  EnginePlan plan = carry_out(choices_of(problem, tidied(problem, *picks)));
   RC_CHECK(plan.step.timeline.peak <= budget, "the plan holds {} bytes of {}",
            plan.step.timeline.peak.count(), budget.count());
   plan.gap = picks->gap();
@@ -134,7 +162,7 @@ int64_t Planner::predicted_peak(Bytes budget) const {
   const Knapsack problem = knapsack(budget);
   const auto picks = solve(problem);
   RC_CHECK(picks, "no plan inside {}", budget.count());
-  return std::max(peak_of(problem, picks->items), fixed_.outside.count());
+  return std::max(peak_of(problem, tidied(problem, *picks).items), fixed_.outside.count());
 }
 
 EnginePlan Planner::carry_out(const std::vector<const Choice*>& choices) const {
