@@ -8,7 +8,9 @@
 #include <random>
 #include <utility>
 
+#include "cost/program/price.h"
 #include "engine/memory/counting_allocator.h"
+#include "plan/planner.h"
 #include "report/statistics.h"
 
 namespace refrain::bench {
@@ -17,8 +19,8 @@ namespace {
 using program::StepKind;
 
 std::string key_of(const train::Contender& contender) {
-  return fmt::format("{} {} {}", to_text(contender.setting), to_text(contender.replay),
-                     to_text(contender.attention));
+  return fmt::format("{} {} {} {}", contender.name, to_text(contender.setting),
+                     to_text(contender.replay), to_text(contender.attention));
 }
 
 std::vector<int32_t> random_tokens(int64_t count, int64_t vocab, uint64_t seed) {
@@ -27,23 +29,6 @@ std::vector<int32_t> random_tokens(int64_t count, int64_t vocab, uint64_t seed) 
   std::vector<int32_t> tokens(count);
   for (int32_t& t : tokens) t = token(random);
   return tokens;
-}
-
-Flops flops_of(const model::Op& op, StepKind kind) {
-  switch (kind) {
-    case StepKind::kForward:
-    case StepKind::kReplay:
-      return op.forward_flops;
-    case StepKind::kBackward:
-      return op.backward_flops;
-    case StepKind::kBackwardWeights:
-    case StepKind::kBackwardInputs:  // two GEMMs of one size
-      return op.backward_flops * 0.5;
-    case StepKind::kLoss:
-      return op.forward_flops + op.backward_flops;
-    default:
-      return {};
-  }
 }
 
 bool has_op(StepKind kind) {
@@ -63,7 +48,7 @@ std::vector<OpTime> summed_by_op(const plan::PreparedStep& prepared,
     OpTime& sum = sums.try_emplace({kind, name}, OpTime{.step = kind, .op = name}).first->second;
     ++sum.count;
     sum.ms += report::quantile(ms[s], 0.5);
-    if (op) sum.gigaflops += flops_of(*op, step.kind).count() / 1e9;
+    if (op) sum.gigaflops += cost::flops_of(*op, step.kind).count() / 1e9;
   }
   std::vector<OpTime> times;
   for (auto& [key, time] : sums) times.push_back(std::move(time));
@@ -93,6 +78,10 @@ Lanes::Lane& Lanes::lane(const train::Contender& contender) {
     config::RunShape shape = shape_;
     shape.attention = contender.attention;
     lane.prepared = plan::prepare(config_, shape, contender.setting, contender.replay);
+    if (contender.name == kPlanned) {
+      const plan::Planner planner({config_, shape, cost::default_rates()});
+      lane.prepared = std::move(planner.plan(lane.prepared.timeline.peak).value.value().step);
+    }
     lane.executor =
         std::make_unique<engine::Executor>(lane.prepared.graph, lane.prepared.program, weights_);
   }

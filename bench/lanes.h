@@ -18,6 +18,9 @@ namespace refrain::bench {
 /// on subnormal numbers is slower than what is to be measured.
 inline constexpr double kRaceLr = 1e-6;
 
+/// Name of a contender that runs the plan whose budget is the peak of its setting.
+inline constexpr const char* kPlanned = "plan";
+
 /// Time and work of one kind of step on one op, summed over layers.
 struct OpTime {
   std::string step, op;

@@ -6,6 +6,7 @@
     bench/run.py --render                       the tables again, from bench/results.json
 
 Parts: S, M     races at two shapes: every contender takes one step a round, in turn, one at a time
+       plan     each setting against the plan with its bytes as the budget
        profile  where a step of Refrain spends its time
        malloc   the same program under other settings of malloc, raced against itself
        startup  how long the programs that need no LibTorch take
@@ -134,6 +135,21 @@ class Runner:
                     most_tries=self.options.most_tries, realtime=self.options.realtime,
                     programs={name: s.about["program"] for name, s in servers.items()})
 
+    def plan(self):
+        """Settings, and for each the plan whose budget is its peak."""
+        servers = {"refrain": self.start("refrain", RACES["S"])}
+        settings = [setting for setting, replay, attention in RACES["S"].settings
+                    if (replay, attention) == ("demand", "fused") and setting != "none"]
+        contenders = [Contender("refrain", dict(setting=setting, by=by))
+                      for setting in settings for by in ("setting", "plan")]
+        contest = Contest(servers, contenders, self.options.most_tries)
+        measure_bytes(contest)
+        for index in range(self.options.rounds):
+            contest.round(index)
+        self.save("plan", [contender.result() for contender in contenders])
+        servers["refrain"].close()
+        say("plans raced")
+
     def profile(self):
         profiles = {}
         for name in ("S", "M"):
@@ -172,6 +188,8 @@ class Runner:
         refrain = str(self.options.bin / "refrain")
         commands = {"--help": [refrain, "--help"],
                     "ledger": [refrain, "ledger", "--model", "llama3-70b", "--seq", "4096"],
+                    "plan": [refrain, "plan", "--model", "llama3-405b", "--seq", "8192",
+                             "--micro-batch", "1", "--dtype", "bf16", "--memory-budget", "5400GiB"],
                     "check": [refrain, "check", "--model", "qwen3_30b_a3b", "-pp", "4", "-ep", "8",
                               "--recompute_modules", "layernorm", "mlp"]}
         self.save("startup", {name: dict(command=" ".join(["refrain", *command[1:]]),
@@ -289,7 +307,7 @@ def build_server(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="S,M,profile,malloc,startup,check", help="parts, by commas")
+    parser.add_argument("--only", default="S,M,plan,profile,malloc,startup,check", help="parts, by commas")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--most-tries", type=int, default=MOST_TRIES,
                         help="of a step, where other processes disturb it; 1: take what comes")

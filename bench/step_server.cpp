@@ -47,7 +47,8 @@ train::Contender contender_of(const json& command) {
       .replay = one_of(command.value("replay", "demand"),
                        {config::ReplayPolicy::kDemand, config::ReplayPolicy::kRegion}),
       .attention = one_of(command.value("attention", "fused"),
-                          {config::AttentionBackend::kFused, config::AttentionBackend::kUnfused})};
+                          {config::AttentionBackend::kFused, config::AttentionBackend::kUnfused}),
+      .name = command.value("by", "")};
 }
 
 int64_t most_saved_bytes(const ledger::Timeline& timeline) {

@@ -179,6 +179,17 @@ bitwise equal.
 """
 
 
+def plan(contenders):
+    rows = []
+    for setting, planned in zip(contenders[::2], contenders[1::2]):
+        ratio = times(planned, setting)
+        rows.append([f"`{setting['setting']}`", megabytes(setting["peak_bytes"]),
+                     megabytes(planned["peak_bytes"]), spread(ratio, 3),
+                     "**slower**" if ratio[1] < 1 else ""])
+    return table(["setting", "its peak MB: the budget", "peak of the plan MB",
+                  "speed of the plan against the setting", ""], rows)
+
+
 KINDS = {  # what an op's name ends with -> what it is
     "_proj": "linear: GEMM", "head.loss": "head and loss: GEMM", "attn.core": "attention",
     "norm": "norms", "act": "gated activation", "rope": "RoPE", "add": "residual additions",
@@ -260,7 +271,8 @@ def sections(results):
             yield f"Replay on demand and by regions ({race.name})", policies(race)
     for race in races:
         yield f"Everything measured: {race.title()}", everything(race)
-    for part, title, text in (("profile", "Where a step of Refrain spends its time", profile),
+    for part, title, text in (("plan", "Plans, each in the bytes of a setting (S)", plan),
+                              ("profile", "Where a step of Refrain spends its time", profile),
                               ("malloc", "The part that malloc has in it", malloc),
                               ("startup", "Start-up", startup),
                               ("check", "Checks", check)):

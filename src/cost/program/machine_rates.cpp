@@ -2,21 +2,25 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <vector>
+
+#include "config/json_fields.h"
+#include "config/scan.h"
 
 namespace refrain::cost {
 namespace {
 
+using config::in_quotes;
+using config::shown;
 using nlohmann::json;
 
 /// One row a rate: its name in the file and where it stands.
 struct Row {
   const char* name;
-  double MachineRates::* rate;
+  double MachineRates::*rate;
 };
 constexpr Row kRates[] = {
     {"gemm_flops", &MachineRates::gemm_flops},
@@ -27,7 +31,8 @@ constexpr Row kRates[] = {
     {"update_bytes", &MachineRates::update_bytes},
     {"step_s", &MachineRates::step_s},
 };
-constexpr double kMostRate = 1e21;  // beyond any machine; keeps quotients finite
+constexpr double kMostRate = 1e21;       // beyond any machine; keeps quotients finite
+constexpr size_t kMostBytes = 64 << 10;  // a file of rates has less than one kilobyte
 
 Finding finding(const std::string& rule, std::string message) {
   return {"rates." + rule, std::move(message), "write the file with refrain calibrate --save FILE"};
@@ -41,7 +46,7 @@ void read_rate(const json& object, const Row& row, MachineRates& rates, Findings
   const json& value = object[row.name];
   if (!value.is_number()) {
     findings.push_back(
-        finding("not-a-number", fmt::format("{} must be a number: {}", row.name, value.dump())));
+        finding("not-a-number", fmt::format("{} must be a number: {}", row.name, shown(value))));
     return;
   }
   rates.*row.rate = value.get<double>();
@@ -49,9 +54,9 @@ void read_rate(const json& object, const Row& row, MachineRates& rates, Findings
   const double rate = rates.*row.rate;
   const bool holds = (may_be_zero ? rate >= 0 : rate > 0) && rate <= kMostRate;
   if (!holds) {
-    findings.push_back(finding(
-        "out-of-range", fmt::format("{} must be {} 0 and at most {:g}: {:g}", row.name,
-                                    may_be_zero ? "at least" : "above", kMostRate, rate)));
+    findings.push_back(
+        finding("out-of-range", fmt::format("{} must be {} 0 and at most {:g}: {:g}", row.name,
+                                            may_be_zero ? "at least" : "above", kMostRate, rate)));
   }
 }
 
@@ -60,8 +65,8 @@ void read_text(const json& object, const char* name, std::string& text, Findings
   if (object[name].is_string()) {
     text = object[name].get<std::string>();
   } else {
-    findings.push_back(finding(
-        "not-a-text", fmt::format("{} must be a text: {}", name, object[name].dump())));
+    findings.push_back(
+        finding("not-a-text", fmt::format("{} must be a text: {}", name, shown(object[name]))));
   }
 }
 
@@ -70,9 +75,10 @@ void check_names(const json& object, Findings& findings) {
   for (const Row& row : kRates) known.emplace_back(row.name);
   for (const auto& [name, value] : object.items()) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const auto near = nearest(name, known);
-    findings.push_back(finding("unknown", fmt::format("{} is no rate{}", name,
-                                                      near ? "; did you mean " + *near + "?" : "")));
+    const auto near = nearest(name.substr(0, 100), known);
+    findings.push_back(
+        finding("unknown", fmt::format("{} is no rate{}", in_quotes(name),
+                                       near ? "; did you mean " + *near + "?" : "")));
   }
 }
 
@@ -80,17 +86,22 @@ void check_names(const json& object, Findings& findings) {
 
 MachineRates default_rates() {
   return {.name = "cpu",
-          .source = "refrain calibrate --model llama-60m, two cores of an Intel Xeon with AVX-512",
-          .gemm_flops = 1.5e11,
-          .attention_forward_flops = 5e10,
-          .attention_backward_flops = 6e10,
-          .memory_bytes = 1.2e10,
-          .activation_bytes = 8e9,
-          .update_bytes = 8e9,
-          .step_s = 2e-6};
+          .source = "refrain calibrate: llama-60m, 4 sequences of 512, 2 threads, f32; two cores of "
+                    "an Intel Xeon with AVX-512",
+          .gemm_flops = 2.2e11,
+          .attention_forward_flops = 1.36e11,
+          .attention_backward_flops = 1.36e11,
+          .memory_bytes = 2.8e10,
+          .activation_bytes = 2.5e10,
+          .update_bytes = 1.7e10,
+          .step_s = 5.6e-6};
 }
 
 Checked<MachineRates> parse_rates(const std::string& json_text) {
+  if (json_text.size() > kMostBytes) {
+    return Checked<MachineRates>::reject(
+        {finding("unreadable", fmt::format("rates must be at most {} bytes", kMostBytes))});
+  }
   const json object = json::parse(json_text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) {
     return Checked<MachineRates>::reject({finding("unreadable", "a JSON object must be there")});
@@ -112,14 +123,15 @@ std::string to_json(const MachineRates& rates) {
 }
 
 Checked<MachineRates> read_rates(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMostBytes + 1, '\0');  // one more than parse_rates takes
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file.is_open() || file.bad()) {
     return Checked<MachineRates>::reject(
-        {finding("no-file", fmt::format("{} cannot be read", path))});
+        {finding("no-file", fmt::format("{} cannot be read", in_quotes(path)))});
   }
-  return parse_rates(text.str());
+  text.resize(static_cast<size_t>(file.gcount()));
+  return parse_rates(text);
 }
 
 }  // namespace refrain::cost

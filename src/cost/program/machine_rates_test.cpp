@@ -48,5 +48,26 @@ TEST(MachineRates, WhatIsNoObjectIsRefused) {
   EXPECT_EQ(read_rates("/nowhere/rates.json").findings.at(0).rule, "rates.no-file");
 }
 
+TEST(MachineRates, AFileOfMoreThan64KiBIsRefusedAndNotReadToItsEnd) {
+  const std::string text = to_json(default_rates());
+  const std::string longest = text + std::string((64 << 10) - text.size(), ' ');
+  EXPECT_TRUE(parse_rates(longest).value);
+  EXPECT_EQ(parse_rates(longest + ' ').findings.at(0).rule, "rates.unreadable");
+  EXPECT_EQ(read_rates("/dev/zero").findings.at(0).rule, "rates.unreadable");
+  EXPECT_EQ(read_rates("/").findings.at(0).rule, "rates.no-file");
+}
+
+TEST(MachineRates, WhatTheyHoldInsteadIsSaidInFewWords) {
+  const std::string deep = std::string(30000, '[') + std::string(30000, ']');
+  for (const std::string& text :
+       {R"({"gemm_flops": )" + deep + "}", R"({"name": )" + deep + "}",
+        std::string(R"({"\u001b[31m": 1})"), "{\"" + std::string(60000, 'x') + "\": 1}"}) {
+    for (const Finding& finding : parse_rates(text).findings) {
+      EXPECT_LT(finding.message.size(), 600u);
+      EXPECT_EQ(finding.message.find('\x1b'), std::string::npos);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace refrain::cost

@@ -30,21 +30,6 @@ bool is_backward(StepKind kind) {
          kind == StepKind::kBackwardInputs;
 }
 
-double flops_of(const model::Op& op, StepKind kind) {
-  switch (kind) {
-    case StepKind::kForward:
-    case StepKind::kReplay:
-      return op.forward_flops.count();
-    case StepKind::kLoss:
-      return op.forward_flops.count() + op.backward_flops.count();
-    case StepKind::kBackwardWeights:
-    case StepKind::kBackwardInputs:  // two GEMMs of one size, one in each step
-      return op.backward_flops.count() / 2;
-    default:
-      return op.backward_flops.count();
-  }
-}
-
 WorkKind kind_of(OpKind op, StepKind step) {
   switch (op) {
     case OpKind::kLinear:
@@ -67,6 +52,21 @@ bool counts_bytes(WorkKind kind) {
 
 }  // namespace
 
+Flops flops_of(const model::Op& op, StepKind kind) {
+  switch (kind) {
+    case StepKind::kForward:
+    case StepKind::kReplay:
+      return op.forward_flops;
+    case StepKind::kLoss:
+      return op.forward_flops + op.backward_flops;
+    case StepKind::kBackwardWeights:
+    case StepKind::kBackwardInputs:  // two GEMMs of one size, one in each step
+      return op.backward_flops * 0.5;
+    default:
+      return op.backward_flops;
+  }
+}
+
 Work work_of(const model::ModelGraph& graph, const program::Program& program, const Step& step) {
   const double bytes = traffic(program, step);
   if (step.kind == StepKind::kUpdate) return {WorkKind::kUpdate, bytes};
@@ -75,7 +75,7 @@ Work work_of(const model::ModelGraph& graph, const program::Program& program, co
   }
   const model::Op& op = graph.graph(step.op.block).ops[step.op.op];
   const WorkKind kind = kind_of(op.kind, step.kind);
-  if (!counts_bytes(kind)) return {kind, flops_of(op, step.kind)};
+  if (!counts_bytes(kind)) return {kind, flops_of(op, step.kind).count()};
   // An embedding gathers rows; the table is not read through.
   const bool gathers = op.kind == OpKind::kEmbedding && step.kind != StepKind::kBackward;
   return {kind, gathers ? bytes - bytes_of(program, step.params) : bytes};

@@ -7,6 +7,9 @@
 
 namespace refrain::cost {
 
+/// FLOPs that the op declares for one of its steps.
+Flops flops_of(const model::Op& op, program::StepKind kind);
+
 /// What a step does: so many FLOPs or bytes of one kind of work.
 enum class WorkKind : uint8_t {
   kGemm,

@@ -1,0 +1,73 @@
+#include "plan/megatron/prediction.h"
+
+#include <algorithm>
+
+#include "mcore/memory/rank_stream.h"
+
+namespace refrain::plan {
+namespace {
+
+constexpr int kSteps = 2;  // the optimizer's moments come at the end of the first
+
+RankBytes rank_bytes(const mcore::Run& run, int64_t rank, Bytes budget) {
+  const allocator::Stream stream = mcore::memory::rank_stream(run, rank, kSteps);
+  allocator::Result result = allocator::replay(stream, {});
+  RankBytes bytes{.rank = rank,
+                  .allocated = result.allocated.bytes,
+                  .upper = result.allocated.bytes,  // TODO
+                  .reserved = result.reserved.bytes,
+                  .phase = result.allocated.phase,
+                  .accounts = std::move(result.at_peak)};
+  if (bytes.allocated > budget) {
+    bytes.verdict = Verdict::kOutOfMemory;
+    return bytes;
+  }
+  bytes.verdict = bytes.upper <= budget && bytes.reserved <= budget ? Verdict::kFits
+                                                                    : Verdict::kAtRisk;
+  if (bytes.reserved <= budget) return bytes;
+  // More was reserved than there is: replay with the limit, under which cached segments go back.
+  const allocator::Limits limits{.device = budget};
+  const allocator::SegmentComparison segments =
+      allocator::compare_expandable(stream, {}, limits);
+  bytes.fails_by_fragmentation = segments.as_set.failure.has_value();
+  bytes.expandable_segments_fit = segments.expandable_fits();
+  if (bytes.fails_by_fragmentation) bytes.verdict = Verdict::kOutOfMemory;
+  return bytes;
+}
+
+}  // namespace
+
+std::string_view to_text(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFits:
+      return "fits";
+    case Verdict::kAtRisk:
+      return "at-risk";
+    case Verdict::kOutOfMemory:
+      return "out-of-memory";
+  }
+  return "?";
+}
+
+const RankBytes& MegatronPrediction::fullest() const {
+  return *std::max_element(ranks.begin(), ranks.end(), [](const RankBytes& a, const RankBytes& b) {
+    return a.allocated < b.allocated;
+  });
+}
+
+Verdict MegatronPrediction::verdict() const {
+  Verdict worst = Verdict::kFits;
+  for (const RankBytes& rank : ranks) worst = std::max(worst, rank.verdict);
+  return worst;
+}
+
+MegatronPrediction predict(const mcore::Run& run, const cost::DeviceProfile& device,
+                           Bytes budget) {
+  MegatronPrediction prediction{.time = cost::step_time(run, device)};
+  for (int64_t rank = 0; rank < run.parallel.pipeline; ++rank) {
+    prediction.ranks.push_back(rank_bytes(run, rank, budget));
+  }
+  return prediction;
+}
+
+}  // namespace refrain::plan
