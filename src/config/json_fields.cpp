@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -17,14 +18,14 @@ const nlohmann::json& null() {
   return value;
 }
 
-/// Within the range of `size`, whatever integer type the parser chose.
-bool in_range(const nlohmann::json& value) {
+/// From `least` to kMostSize, whatever integer type the parser chose.
+bool in_range(const nlohmann::json& value, int64_t least) {
   if (value.is_number_unsigned()) {
     const auto number = value.get<uint64_t>();
-    return number >= 1 && number <= static_cast<uint64_t>(kMostSize);
+    return number >= static_cast<uint64_t>(least) && number <= static_cast<uint64_t>(kMostSize);
   }
   const auto number = value.get<int64_t>();
-  return number >= 1 && number <= kMostSize;
+  return number >= least && number <= kMostSize;
 }
 
 }  // namespace
@@ -32,9 +33,9 @@ bool in_range(const nlohmann::json& value) {
 FieldReader::FieldReader(const nlohmann::json& object, Findings& findings)
     : object_(object), findings_(findings) {}
 
-bool FieldReader::absent(const std::string& field) { return !object_.contains(field); }
+bool FieldReader::absent(const std::string& field) const { return !object_.contains(field); }
 
-bool FieldReader::is_null(const std::string& field) {
+bool FieldReader::is_null(const std::string& field) const {
   return object_.contains(field) && object_[field].is_null();
 }
 
@@ -45,21 +46,31 @@ const nlohmann::json& FieldReader::raw(const std::string& field) {
 }
 
 int64_t FieldReader::size(const std::string& field, std::optional<int64_t> fallback) {
+  return whole(field, 1, fallback);
+}
+
+int64_t FieldReader::count(const std::string& field, std::optional<int64_t> fallback) {
+  return whole(field, 0, fallback);
+}
+
+int64_t FieldReader::whole(const std::string& field, int64_t least,
+                           std::optional<int64_t> fallback) {
   const nlohmann::json& value = raw(field);
   if (value.is_null()) {
     if (fallback) return *fallback;
-    findings_.push_back({"model.missing-field", fmt::format("{} must be there: it is not", field),
-                         fmt::format("add {} to the file", field)});
+    complain({"model.missing-field",
+              fmt::format("{} must be there: it is {}", field, absent(field) ? "not" : "null"),
+              fmt::format("add {} to the file", field)});
     return 1;
   }
   if (!value.is_number_integer()) {
     wrong_type(field, "a whole number");
     return fallback.value_or(1);
   }
-  if (!in_range(value)) {
-    findings_.push_back({"model.size-out-of-range",
-                         fmt::format("{} must be from 1 to {}: {}", field, kMostSize, shown(value)),
-                         "correct the model's size"});
+  if (!in_range(value, least)) {
+    complain({"model.size-out-of-range",
+              fmt::format("{} must be from {} to {}: {}", field, least, kMostSize, shown(value)),
+              "correct the model's size"});
     return fallback.value_or(1);
   }
   return value.get<int64_t>();
@@ -70,6 +81,14 @@ double FieldReader::real(const std::string& field, double fallback) {
   if (value.is_null()) return fallback;
   if (value.is_number()) return value.get<double>();
   wrong_type(field, "a number");
+  return fallback;
+}
+
+double FieldReader::fraction(const std::string& field, double fallback) {
+  const double number = real(field, fallback);
+  if (number >= 0 && number <= 1) return number;
+  complain({"model.fraction-out-of-range", fmt::format("{} must be from 0 to 1: {}", field, number),
+            "correct the file"});
   return fallback;
 }
 
@@ -89,6 +108,32 @@ std::string FieldReader::text(const std::string& field, const std::string& fallb
   return fallback;
 }
 
+std::vector<int64_t> FieldReader::whole_numbers(const std::string& field) {
+  const nlohmann::json& value = raw(field);
+  if (value.is_null()) return {};
+  const bool fits =
+      value.is_array() && std::all_of(value.begin(), value.end(),
+                                      [](const auto& item) { return item.is_number_integer(); });
+  if (fits) return value.get<std::vector<int64_t>>();
+  wrong_type(field, "a list of whole numbers");
+  return {};
+}
+
+std::vector<std::string> FieldReader::words(const std::string& field) {
+  const nlohmann::json& value = raw(field);
+  if (value.is_null()) return {};
+  const bool fits =
+      value.is_array() &&
+      std::all_of(value.begin(), value.end(), [](const auto& item) { return item.is_string(); });
+  if (fits) return value.get<std::vector<std::string>>();
+  wrong_type(field, "a list of words");
+  return {};
+}
+
+void FieldReader::skip(std::span<const std::string_view> fields) {
+  for (const std::string_view field : fields) read_.emplace(field);
+}
+
 std::vector<std::string> FieldReader::unread() const {
   std::vector<std::string> names;
   for (const auto& [name, value] : object_.items()) {
@@ -98,9 +143,9 @@ std::vector<std::string> FieldReader::unread() const {
 }
 
 void FieldReader::wrong_type(const std::string& field, const std::string& wanted) {
-  findings_.push_back({"model.wrong-type",
-                       fmt::format("{} must be {}: {}", field, wanted, shown(object_[field])),
-                       "correct the file"});
+  complain({"model.wrong-type",
+            fmt::format("{} must be {}: {}", field, wanted, shown(object_[field])),
+            "correct the file"});
 }
 
 std::string shown(const nlohmann::json& value) {

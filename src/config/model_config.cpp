@@ -6,11 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
-#include "base/error.h"
-#include "config/hf_config.h"
+#include "config/hugging_face/hf_config.h"
+#include "config/hugging_face/model_file.h"
 #include "config/scan.h"
 
 namespace refrain::config {
@@ -73,49 +71,10 @@ void check_constants(const ModelConfig& model, Findings& findings) {
   }
 }
 
-constexpr uintmax_t kMostFileBytes = 16u << 20;  // real ones have a few KiB
-
-Findings judge_path(const std::string& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) {
-    return {{"model.no-such-file", fmt::format("a model file must exist: {}", in_quotes(path)),
-             "give the path of a config.json, or a name that `refrain models` lists"}};
-  }
-  if (std::filesystem::is_directory(status)) {
-    return {{"model.is-a-directory",
-             fmt::format("a model file must be a file: {} is a directory", in_quotes(path)),
-             "give the path of the config.json in it"}};
-  }
-  if (!std::filesystem::is_regular_file(status)) {
-    return {{"model.not-a-file",
-             fmt::format("a model file must be a regular file: {}", in_quotes(path)),
-             "copy it into a file"}};
-  }
-  const uintmax_t bytes = std::filesystem::file_size(path, error);
-  if (!error && bytes > kMostFileBytes) {
-    return {{"model.file-too-large",
-             fmt::format("a model file must not exceed {} bytes: {} has {}", kMostFileBytes,
-                         in_quotes(path), bytes),
-             "give the config.json, not the weights"}};
-  }
-  return {};
-}
-
 Checked<ModelConfig> read_model_file(const std::string& path) {
-  if (Findings findings = judge_path(path); !findings.empty()) {
-    return Checked<ModelConfig>::reject(std::move(findings));
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return Checked<ModelConfig>::reject(
-        {{"model.unreadable-file",
-          fmt::format("a model file must be readable: {}", in_quotes(path)),
-          "check its permissions"}});
-  }
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) throw Error("reading {}: the file broke off", in_quotes(path));
-  return parse_hf_config(text, path);
+  Checked<std::string> text = read_model_text(path);
+  if (!text.value) return Checked<ModelConfig>::reject(std::move(text.findings));
+  return parse_hf_config(*text.value, path);
 }
 
 bool looks_like_path(const std::string& text) {

@@ -102,6 +102,7 @@ struct EnginePlanOptions {
   RunShape shape;
   PlanOptions plan;  // no budget: the leanest plan
   std::string save;  // writes the plan there
+  std::string html;  // writes it there as a page
   bool why = false;
   bool json = false;
 };

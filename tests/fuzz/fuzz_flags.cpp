@@ -2,10 +2,12 @@
 #include <string>
 #include <vector>
 
-#include "config/inputs/flags.h"
+#include "config/inputs/flags/flags.h"
 #include "config/knobs/configuration.h"
+#include "findings.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace refrain;
   using namespace refrain::config;
   std::vector<std::string> words(1);
   for (size_t i = 0; i < size; ++i) {
@@ -16,6 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   }
   const auto read = parse_flags(words);
+  fuzz::hold(read, size);
   if (read.value) configure(*read.value, Dialect::kMcore_0_19_2);
   return 0;
 }

@@ -2,13 +2,16 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "config/inputs/overrides.h"
+#include "config/inputs/overrides/overrides.h"
 #include "config/knobs/configuration.h"
+#include "findings.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace refrain;
   using namespace refrain::config;
   const std::string_view token(reinterpret_cast<const char*>(data), size);
   const auto read = parse_override(token);
+  fuzz::hold(read, size);
   if (!read.value) return 0;
   for (const Assignment& one : *read.value) {
     const auto again = parse_override(to_text(one));

@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <functional>
+#include <filesystem>
 #include <iterator>
 
+#include "config/inputs/hugging_face/model_knobs.h"
 #include "config/model_config.h"
 #include "config/recipes/architecture.h"
 #include "config/recipes/recipe.h"
@@ -59,8 +60,26 @@ bool names_value(std::string_view name) {
   return false;
 }
 
+Checked<HarnessRevision> parse_harness(const std::string& text) {
+  std::vector<std::string> names;
+  for (const Revision& known : kRevisions) {
+    if (text == known.name) return Checked<HarnessRevision>::accept(known.revision);
+    names.emplace_back(known.name);
+  }
+  return Checked<HarnessRevision>::reject(
+      {{"check.unknown-harness",
+        fmt::format("the harness's revision must be one of {}: {}", config::joined(names),
+                    config::in_quotes(text)),
+        "leave it out for the newest"}});
+}
+
 void take_value(std::string_view name, const std::string& value, CheckArguments& arguments,
                 Findings& findings) {
+  if (value.empty()) {
+    return findings.push_back({"cli.missing-value",
+                               fmt::format("{} must have a value: it is empty", name),
+                               "give the value, or leave the flag out"});
+  }
   for (const OwnText& own : kTexts) {
     if (name == own.name) arguments.*own.target = value;
   }
@@ -69,54 +88,32 @@ void take_value(std::string_view name, const std::string& value, CheckArguments&
     arguments.dialect = parsed.value;
     std::move(parsed.findings.begin(), parsed.findings.end(), std::back_inserter(findings));
   }
-  if (name != "--harness") return;
-  for (const Revision& known : kRevisions) {
-    if (value == known.name) {
-      arguments.harness = known.revision;
-      return;
-    }
+  if (name == "--harness") {
+    auto parsed = parse_harness(value);
+    arguments.harness = parsed.value.value_or(config::kNewestHarness);
+    std::move(parsed.findings.begin(), parsed.findings.end(), std::back_inserter(findings));
   }
-  findings.push_back({"check.unknown-harness",
-                      fmt::format("the harness's revision must be v0.2, v0.3 or v0.5: {}",
-                                  config::in_quotes(value)),
-                      "leave it out for the newest"});
 }
 
-/// A dense model as the assignments that its publishers could have written.
-Assignments assignments_of(const config::ModelConfig& model) {
-  const bool gated = model.activation == config::ActivationKind::kSwiglu;
-  const bool rms = model.norm == config::NormKind::kRmsNorm;
-  const std::pair<const char*, config::Value> values[] = {
-      {"num_layers", model.num_layers},
-      {"hidden_size", model.hidden},
-      {"ffn_hidden_size", model.ffn_hidden},
-      {"num_attention_heads", model.num_heads},
-      {"num_query_groups", model.num_kv_heads},
-      {"kv_channels", model.head_dim},
-      {"normalization", rms ? "RMSNorm" : "LayerNorm"},
-      {"activation_func", gated ? "silu" : "gelu"},
-      {"gated_linear_unit", gated},
-      {"add_bias_linear", model.linear_bias}};
-  Assignments assignments;
-  for (const auto& [knob, value] : values) {
-    assignments.push_back({knob, value, {config::Origin::kRecipe, model.name}, false});
-  }
-  return assignments;
+/// True for what is a path whatever lies there; a Hugging Face id has a slash too.
+bool is_path(const std::string& name) {
+  std::error_code ignored;
+  return name.ends_with(".json") || name.starts_with('/') || name.starts_with('.') ||
+         name.starts_with('~') || std::filesystem::exists(name, ignored);
 }
 
-/// A published architecture, else a model that `refrain models` names or a Hugging Face
-/// config.json.
+/// A published architecture, a model that `refrain models` names, or a Hugging Face config.json.
 Checked<Assignments> read_model(const std::string& name) {
   if (const auto* known = config::architecture_named(name)) {
     return Checked<Assignments>::accept(known->assignments);
   }
-  const auto found = config::find_model(name);
-  if (found.value) {
-    return Checked<Assignments>::accept(assignments_of(*found.value), found.findings);
+  for (const config::ModelConfig& model : config::named_models()) {
+    if (model.name != name) continue;
+    return Checked<Assignments>::accept(
+        decoder_knobs(model, {config::Origin::kRecipe, model.name}));
   }
-  const bool is_file = name.find('/') != std::string::npos || name.ends_with(".json");
-  return Checked<Assignments>::reject(is_file ? found.findings
-                                              : config::find_architecture(name).findings);
+  if (is_path(name)) return config::read_model_knobs(name);
+  return Checked<Assignments>::reject(config::find_architecture(name).findings);
 }
 
 template <class T>
@@ -169,7 +166,8 @@ Checked<Assignments> read_configuration(const CheckArguments& arguments) {
   if (!arguments.recipe.empty()) {
     append(config::find_recipe(arguments.recipe), assignments, findings);
   }
-  append(config::read_words(arguments.words, arguments.harness), assignments, findings);
+  append(config::read_words(arguments.words, {arguments.harness, arguments.dialect_or_ours()}),
+         assignments, findings);
   if (rejects(findings)) return Checked<Assignments>::reject(std::move(findings));
   return Checked<Assignments>::accept(std::move(assignments), std::move(findings));
 }

@@ -27,7 +27,7 @@ Flags:
   --dialect D      who judges: refrain (default), bridge, or mcore-0.12.3 to mcore-0.19.2
   --recipe ID      start from a published recipe; see refrain recipes
   --model NAME     start from a published architecture, such as deepseek_v3, a model that
-                   refrain models lists, or the config.json of a dense Hugging Face model
+                   refrain models lists, or the config.json of a Hugging Face model
   --harness REV    v0.2, v0.3 or v0.5: whose --recompute_modules and -ol are meant
   --effective      print every knob that is set or changed, and where it comes from
   --strict         exit 2 also where something is changed or does nothing

@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
-#include "config/inputs/config_file.h"
-#include "config/inputs/flags.h"
-#include "config/inputs/overrides.h"
+#include "config/inputs/files/config_file.h"
+#include "config/inputs/flags/flags.h"
+#include "config/inputs/overrides/overrides.h"
 
 namespace refrain::config {
 namespace {
@@ -24,13 +24,13 @@ void append(Checked<Assignments> more, Checked<Assignments>& all) {
 
 }  // namespace
 
-Checked<Assignments> read_words(const std::vector<std::string>& words, HarnessRevision revision) {
+Checked<Assignments> read_words(const std::vector<std::string>& words, FlagReleases releases) {
   Checked<Assignments> all = Checked<Assignments>::accept({});
   auto word = words.begin();
   for (; word != words.end() && names_file(*word); ++word) {
-    append(read_config_file(*word, revision), all);
+    append(read_config_file(*word, releases), all);
   }
-  append(parse_flags({word, words.end()}, revision), all);
+  append(parse_flags({word, words.end()}, releases), all);
   if (rejects(all.findings)) all.value.reset();
   return all;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/finding.h"
-#include "config/inputs/flag_table.h"
+#include "config/inputs/flags/flag_table.h"
 #include "config/knobs/assignment.h"
 
 namespace refrain::config {
@@ -14,7 +14,6 @@ namespace refrain::config {
 /// exists, or a name that ends in .yaml, .yml or .json) are read in their order; then come flags
 /// and overrides, which win over files. All findings of all of them at once. Throws Error where a
 /// file cannot be read.
-Checked<Assignments> read_words(const std::vector<std::string>& words,
-                                HarnessRevision revision = kNewestHarness);
+Checked<Assignments> read_words(const std::vector<std::string>& words, FlagReleases releases = {});
 
 }  // namespace refrain::config

@@ -2,30 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
-
 #include "base/error.h"
-#include "config/inputs/outcome.h"
+#include "config/inputs/testing/outcome.h"
+#include "config/inputs/testing/temp_file.h"
 
 namespace refrain::config {
 namespace {
-
-/// A file for as long as it lives.
-class TempFile {
- public:
-  TempFile(const std::string& name, const std::string& text)
-      : path_(testing::TempDir() + "refrain_inputs_test_" + name) {
-    std::ofstream(path_, std::ios::binary) << text;
-  }
-  ~TempFile() { std::remove(path_.c_str()); }
-  TempFile(const TempFile&) = delete;
-  TempFile& operator=(const TempFile&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 TEST(ReadWords, FilesComeFirstAndInTheirOrder) {
   const TempFile one("one.yaml", "a: 1\nb: 1\n");
@@ -52,7 +34,7 @@ TEST(ReadWords, AFileWhosePathHasAnEqualsSignIsAFile) {
 TEST(ReadWords, AFileAfterFlagsIsAWordOfTheirs) {
   const TempFile file("late.yaml", "a: 1\n");
   EXPECT_EQ(outcome(read_words({"-tp", "2", file.path()})), "!flag.unexpected-word");
-  EXPECT_EQ(outcome(read_words({"--spec", "x.yaml"})), "spec=x.yaml");
+  EXPECT_EQ(outcome(read_words({"--foo", "x.yaml"})), "foo=x.yaml");
 }
 
 TEST(ReadWords, FindingsOfAllOfThemAreToldAtOnce) {
@@ -64,7 +46,7 @@ TEST(ReadWords, FindingsOfAllOfThemAreToldAtOnce) {
 
 TEST(ReadWords, TheRevisionHoldsForFlagsAndFiles) {
   const TempFile file("flags.yaml", "MODEL_ARGS:\n  --recompute_modules: mlp\n");
-  EXPECT_EQ(outcome(read_words({file.path(), "-ol", "0"}, HarnessRevision::kV0_2)),
+  EXPECT_EQ(outcome(read_words({file.path(), "-ol", "0"}, {.harness = HarnessRevision::kV0_2})),
             "recompute_modules=[mlp] cpu_offloading=true cpu_offloading_weights=false "
             "cpu_offloading_num_layers=0");
   EXPECT_EQ(outcome(read_words({file.path(), "-ol", "0"})),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -129,11 +130,26 @@ Assignments assignments_of(const CsvRecord& row) {
   return std::move(assign).take();
 }
 
+std::optional<bool> truth_of(std::string_view cell) {
+  if (cell.empty()) return std::nullopt;
+  return cell == "True";
+}
+
+BesideKnobs beside_knobs_of(const CsvRecord& row) {
+  return {.vocab_size = parse_whole(row["vocab_size"]),
+          .vocab_divisible_by = parse_whole(row["vocab_pad_multiple"]),
+          .tied_embeddings = truth_of(row["tied_embeddings"]),
+          .position_embedding = row["position_embedding"],
+          .attention_kind = row["attention_kind"],
+          .hybrid_pattern = row["hybrid_pattern"]};
+}
+
 Architecture architecture_of(const CsvRecord& row) {
   Architecture made{.name = row["model"],
                     .hf_ids = names_of(row["hf_id"]),
                     .recipe_names = names_of(row["recipe_names"]),
                     .assignments = assignments_of(row),
+                    .beside_knobs = beside_knobs_of(row),
                     .source = row["source_path"]};
   for (const std::string_view column : kNoted) {
     if (const std::string& cell = row[column]; !cell.empty()) {
@@ -191,17 +207,19 @@ Checked<Architecture> find_architecture(std::string_view name) {
   if (const Architecture* found = architecture_named(name)) {
     return Checked<Architecture>::accept(*found);
   }
-  std::vector<std::string> candidates;
+  std::map<std::string, std::string> spelt;  // by how it is compared; recipe names win
   for (const Architecture& each : architectures()) {
     if (name.size() > kLongestName) break;  // a distance to such a text says nothing, and is slow
-    for (std::string& known : all_names(each)) candidates.push_back(std::move(known));
+    for (std::string& known : all_names(each)) spelt[folded(known)] = std::move(known);
   }
-  const auto near = nearest(name, candidates);
+  std::vector<std::string> candidates;
+  for (const auto& [key, known] : spelt) candidates.push_back(key);
+  const auto near = nearest(folded(name), candidates);
   return Checked<Architecture>::reject(
       {{"architecture.unknown",
         fmt::format("an architecture must be one of the {} known ones: {}", architectures().size(),
                     in_quotes(name)),
-        near ? fmt::format("did you mean {}?", *near)
+        near ? fmt::format("did you mean {}?", spelt.at(*near))
              : "name one by its recipe name or Hugging Face id, such as llama3_70b"}});
 }
 

@@ -1,6 +1,8 @@
 // Published model sizes as assignments to Megatron's knobs, from data/recipes/model_arch.csv.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,13 +12,23 @@
 
 namespace refrain::config {
 
+/// What Megatron's configuration classes have no field for, as the row has it; empty: not stated.
+struct BesideKnobs {
+  std::optional<int64_t> vocab_size, vocab_divisible_by;
+  std::optional<bool> tied_embeddings;
+  std::string position_embedding;  // "rope", "yarn", "none", "learned_absolute"
+  std::string attention_kind;      // "GQA", "MLA + dynamic sparse attention (...)"
+  std::string hybrid_pattern;      // "MEMEM*EMEMEM*E/*E/*E"
+};
+
 struct Architecture {
   std::string name;                       // "DeepSeek V3"
   std::vector<std::string> hf_ids;        // "deepseek-ai/DeepSeek-V3"
   std::vector<std::string> recipe_names;  // "deepseek_v3"
   Assignments assignments;                // only what the table states
-  std::vector<std::string> notes;         // the rest of the row, "column=value" or a sentence
-  std::string source;                     // repository, path and revision
+  BesideKnobs beside_knobs;
+  std::vector<std::string> notes;  // the rest of the row, "column=value" or a sentence
+  std::string source;              // repository, path and revision
 };
 
 /// In the table's order; parsed once.

@@ -112,6 +112,21 @@ TEST(Architecture, AttentionThatIsNotSoftmaxInEveryLayerIsNamed) {
   EXPECT_EQ(value_of("nemotronh_8b", "is_hybrid_model"), true);
 }
 
+TEST(Architecture, WhatMegatronHasNoFieldForStandsBesideTheKnobs) {
+  const BesideKnobs& llama = architecture_named("llama32_1b")->beside_knobs;
+  EXPECT_EQ(llama.vocab_size, 128256);
+  EXPECT_EQ(llama.vocab_divisible_by, 128);
+  EXPECT_EQ(llama.tied_embeddings, true);
+  EXPECT_EQ(llama.position_embedding, "rope");
+  EXPECT_EQ(llama.attention_kind, "GQA");
+  EXPECT_EQ(llama.hybrid_pattern, "");
+  EXPECT_EQ(architecture_named("llama3_70b")->beside_knobs.tied_embeddings, false);
+  const BesideKnobs& lightning = architecture_named("Nemotron 3.5 Lightning")->beside_knobs;
+  EXPECT_EQ(lightning.vocab_size, std::nullopt);
+  EXPECT_TRUE(lightning.hybrid_pattern.ends_with("EMEMEMEME/*E/*E"));
+  EXPECT_EQ(architecture_named("deepseek_v4_flash")->beside_knobs.tied_embeddings, std::nullopt);
+}
+
 TEST(Architecture, SupplementsOfTheArchitectureAreAssigned) {
   EXPECT_EQ(value_of("qwen35_vl_27b", "linear_num_value_heads"), 48);
   EXPECT_EQ(value_of("qwen3_next_80b_a3b", "linear_num_value_heads"), kNotAssigned);
@@ -134,6 +149,7 @@ TEST(Architecture, AnUnknownNameIsAFindingThatNamesTheNearest) {
   ASSERT_EQ(misspelt.findings.size(), 1u);
   EXPECT_EQ(misspelt.findings[0].rule, "architecture.unknown");
   EXPECT_NE(misspelt.findings[0].remedy.find("llama3_70b?"), std::string::npos);
+  EXPECT_EQ(find_architecture("LLAMA3-70C").findings.at(0).remedy, "did you mean llama3_70b?");
   ASSERT_TRUE(find_architecture("llama3_70b").value);
   for (const std::string& name : {std::string(), std::string("--"), std::string(1 << 20, 'a')}) {
     ASSERT_EQ(find_architecture(name).findings.size(), 1u);
