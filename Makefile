@@ -44,7 +44,7 @@ fuzz: setup  ## Fuzz the parsers, a minute each
 	tools/setup.sh fuzz
 	$(CONFIGURE) fuzz
 	cmake --build --preset fuzz
-	for parser in batch config_file flags overrides; do \
+	for parser in $(patsubst tests/fuzz/fuzz_%.cpp,%,$(wildcard tests/fuzz/fuzz_*.cpp)); do \
 	  mkdir -p build-fuzz/found/$$parser; \
 	  build-fuzz/bin/fuzz_$$parser -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -max_len=65536 \
 	    -artifact_prefix=build-fuzz/ build-fuzz/found/$$parser tests/fuzz/corpus/$$parser; \

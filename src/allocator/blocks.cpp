@@ -73,6 +73,14 @@ std::vector<Handle> Blocks::segments() const {
   return first;
 }
 
+int64_t Blocks::end() const {
+  int64_t end = 0;
+  for (const Block& block : blocks_) {
+    if (block.bytes > Bytes()) end = std::max(end, block.end());
+  }
+  return end;
+}
+
 void Blocks::absorb(Handle block, Handle neighbour) {
   take(neighbour);
   const Block gone = blocks_[neighbour];

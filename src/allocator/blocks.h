@@ -82,6 +82,9 @@ class Blocks {
   /// The first blocks of all segments, by address.
   std::vector<Handle> segments() const;
 
+  /// The address behind all blocks.
+  int64_t end() const;
+
  private:
   void absorb(Handle block, Handle neighbour);
 

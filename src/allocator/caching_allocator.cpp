@@ -1,11 +1,17 @@
 #include "allocator/caching_allocator.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/error.h"
 
 namespace refrain::allocator {
+namespace {
+
+// The memory of a device without a limit, and all addresses: more than any run takes, and few
+// enough that one more segment can be added to them.
+constexpr Bytes kEndless{int64_t{1} << 62};
+
+}  // namespace
 
 Limits limits_of(Bytes memory, const Settings& settings) {
   Limits limits{.device = memory};
@@ -26,6 +32,7 @@ CachingAllocator::CachingAllocator(const Settings& settings, const Limits& limit
 
 std::optional<Handle> CachingAllocator::allocate(Bytes requested) {
   RC_CHECK(requested > Bytes(), "{} B", requested.count());
+  if (requested >= kRefused) return std::nullopt;
   const Bytes bytes = block_bytes(requested, settings_);
   const Request request{requested, bytes, segment_bytes(bytes, settings_),
                         bytes <= kSmallLimit ? PoolKind::kSmall : PoolKind::kLarge};
@@ -57,7 +64,21 @@ bool CachingAllocator::collects_garbage() const {
 }
 
 bool CachingAllocator::driver_has(Bytes bytes) const {
-  return !limits_.device || usage_.reserved + bytes <= *limits_.device;
+  return usage_.reserved + bytes <= std::min(limits_.device.value_or(kEndless), kEndless);
+}
+
+// The first of `bytes` addresses, a multiple of `step`, behind all that any segment had; where they
+// end, behind those that segments have.
+std::optional<int64_t> CachingAllocator::new_addresses(Bytes bytes, Bytes step) {
+  const auto behind = [&](int64_t address) -> std::optional<int64_t> {
+    const int64_t first = (address + step.count() - 1) / step.count() * step.count();
+    if (bytes > kEndless - Bytes(first)) return std::nullopt;
+    return first;
+  };
+  std::optional<int64_t> first = behind(next_address_);
+  if (!first) first = behind(blocks_.end());
+  if (first) next_address_ = *first + bytes.count();
+  return first;
 }
 
 // `get_free_block`: the best fit, unless only one of the two is oversize, or both are and too much
@@ -101,9 +122,10 @@ Handle CachingAllocator::add_memory(const Request& request) {
   if (limits_.process && usage_.reserved + request.segment > *limits_.process) return kNone;
   if (settings_.expandable_segments) return grow(request);
   if (!driver_has(request.segment)) return kNone;
-  const int64_t address = std::exchange(next_address_, next_address_ + request.segment.count());
+  const std::optional<int64_t> address = new_addresses(request.segment, Bytes(1));
+  if (!address) return kNone;
   usage_.reserved += request.segment;
-  return blocks_.add(request.pool, address, request.segment);
+  return blocks_.add(request.pool, *address, request.segment);
 }
 
 // `should_split`.

@@ -26,7 +26,7 @@ namespace refrain::allocator {
 
 /// What the process may take; nothing: as much as it asks for.
 struct Limits {
-  /// What the driver has to give; it fails beyond.
+  /// What the driver has to give; it fails beyond. Nothing, or more than 4 EiB: 4 EiB.
   std::optional<Bytes> device;
   /// set_per_process_memory_fraction: asked before the driver is, for what a new segment would take
   /// (`alloc_block`). An expandable segment may exceed it by the rest of its last page.
@@ -71,8 +71,8 @@ class CachingAllocator {
  public:
   explicit CachingAllocator(const Settings& settings, const Limits& limits = {});
 
-  /// A block for `requested` > 0 bytes. Nothing where the limits do not allow it, even after all
-  /// that can be given back was given back (`malloc`):
+  /// A block for `requested` > 0 bytes. Nothing where it is refused, see kRefused, or the limits do
+  /// not allow it, even after all that can be given back was given back (`malloc`):
   ///  1. the smallest cached block that is large enough;
   ///  2. else garbage is collected, see garbage_collection_threshold, and new memory taken;
   ///  3. else, with max_split_size_mb, cached oversize blocks are given back and it is tried again;
@@ -101,6 +101,7 @@ class CachingAllocator {
   bool oversize(Bytes bytes) const { return settings_.max_split && bytes >= *settings_.max_split; }
   bool collects_garbage() const;
   bool driver_has(Bytes bytes) const;
+  std::optional<int64_t> new_addresses(Bytes bytes, Bytes step);
 
   Handle take_cached(const Request& request);
   Handle take_new(const Request& request);

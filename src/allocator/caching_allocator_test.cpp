@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <initializer_list>
+#include <limits>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -159,6 +161,41 @@ TEST(CachingAllocator, TheLowerOfTheTwoLimitsCounts) {
   EXPECT_EQ(lowest({.device = kMiB * 3}), kMiB * 3);
   EXPECT_EQ(lowest({.process = kMiB * 2}), kMiB * 2);
   EXPECT_FALSE(lowest({}));
+}
+
+TEST(CachingAllocator, RequestsFromAnExbibyteOnAreRefusedUnseen) {
+  for (const char* settings : {"", "expandable_segments:True"}) {
+    Bench bench(settings, {.device = kMiB * 100});
+    bench.free({bench.take(kMiB * 40)});
+    EXPECT_TRUE(bench.fails(kRefused));
+    EXPECT_TRUE(bench.fails(Bytes(std::numeric_limits<int64_t>::max())));
+    EXPECT_EQ(bench.reserved(), kMiB * 40);
+    EXPECT_EQ(bench.num_retries(), 0);
+    EXPECT_TRUE(bench.fails(kRefused - Bytes(1)));  // tried, after all was given back
+    EXPECT_EQ(bench.reserved(), Bytes());
+    EXPECT_EQ(bench.num_retries(), 1);
+  }
+}
+
+TEST(CachingAllocator, WithoutALimitThereAreFourExbibytes) {
+  for (const Limits& limits : {Limits(), Limits{.device = kRefused * 7}}) {
+    Bench bench("", limits);
+    for (int i = 0; i < 4; ++i) bench.take(kRefused - Bytes(1));
+    EXPECT_EQ(bench.reserved(), kRefused * 4);
+    EXPECT_TRUE(bench.fails(Bytes(1)));
+  }
+}
+
+TEST(CachingAllocator, ASegmentMayBeLargerThanAnyDevice) {
+  const std::string large = "large_segment_size_mb:18446744073709551615";
+  for (const std::string& settings : {large, large + ",expandable_segments:True"}) {
+    Bench at_a_limit(settings, {.device = kMiB * 100});
+    EXPECT_TRUE(at_a_limit.fails(kMiB * 2));
+    EXPECT_FALSE(at_a_limit.fails(kMiB));
+    Bench endless(settings);
+    EXPECT_FALSE(endless.fails(kMiB * 2));
+    EXPECT_GE(endless.reserved(), kRefused);
+  }
 }
 
 TEST(CachingAllocator, AFractionLimitsTheProcess) {
@@ -341,6 +378,15 @@ TEST(Expandable, ASegmentWithoutMemoryIsGivenUp) {
   EXPECT_TRUE(bench.snapshot().empty());
   bench.take(kMiB * 100);
   EXPECT_EQ(bench.reserved(), kMiB * 100);
+}
+
+TEST(Expandable, AddressesDoNotRunOutHoweverOftenASegmentGoes) {
+  Bench bench("expandable_segments:True", {.process = kMiB * 100});
+  for (int times = 0; times < 5000; ++times) {
+    bench.free({bench.take(kMiB * 40), bench.take(kMiB)});
+    ASSERT_TRUE(bench.fails(kMiB * 300));
+    ASSERT_EQ(bench.reserved(), Bytes());
+  }
 }
 
 // 50 of 60 MiB in use: 25 more need one page, but the limit of the process is held against 26 MiB.

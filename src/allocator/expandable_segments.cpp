@@ -13,7 +13,7 @@
 namespace refrain::allocator {
 namespace {
 
-// Without a limit on the device: more than any run takes, and few enough for many segments.
+// The most addresses of a segment: more than any run takes, and few enough for many segments.
 constexpr Bytes kManyBytes{int64_t{1} << 52};
 
 int64_t round_down(int64_t address, Bytes page) { return address - address % page.count(); }
@@ -68,12 +68,12 @@ Handle CachingAllocator::room_to_grow(const Request& request) {
   }
   // The addresses of a segment: one and an eighth of the device's memory.
   const Bytes size = page(request.pool);
-  const int64_t memory = limits_.device.value_or(kManyBytes).count();
+  const int64_t memory = std::min(limits_.device.value_or(kManyBytes), kManyBytes).count();
   const Bytes addresses{round_up(memory + memory / 8, size)};
   if (request.block > addresses) return kNone;
-  const int64_t address = round_up(next_address_, size);
-  next_address_ = address + addresses.count();
-  const Handle segment = blocks_.add(request.pool, address, addresses);
+  const std::optional<int64_t> address = new_addresses(addresses, size);
+  if (!address) return kNone;
+  const Handle segment = blocks_.add(request.pool, *address, addresses);
   blocks_.set_mapped(segment, false);
   blocks_.put_unmerged(segment);
   return segment;

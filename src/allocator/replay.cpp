@@ -62,7 +62,7 @@ Failure failure_at(const Stream& stream, size_t event, const Settings& settings,
           .block = block,
           .segment = segment_bytes(block, settings),
           .state = state,
-          .scattered = !limit || state.usage.allocated + block <= *limit};
+          .scattered = limit && block < kRefused && state.usage.allocated + block <= *limit};
 }
 
 void post(std::vector<PostingNode>& level, std::string_view path, const PostingNode& entry) {

@@ -125,6 +125,23 @@ TEST(Replay, TellsScatteredMemoryFromTooLittle) {
   EXPECT_FALSE(replay(scattered(), Settings(), {.device = kMiB * 118}).failure);
 }
 
+TEST(Replay, ARefusedRequestFailsAsItIs) {
+  Recorder recorder;
+  const PostingId posting = recorder.posting("scratch");
+  recorder.allocate(kMebi, posting);
+  recorder.allocate(int64_t{1} << 62, posting);
+  const Stream stream = recorder.take();
+  for (const Limits& limits : {Limits(), Limits{.device = kMiB * 100}}) {
+    const Result result = replay(stream, Settings(), limits);
+    ASSERT_TRUE(result.failure);
+    EXPECT_EQ(result.failure->event, 1u);
+    EXPECT_EQ(result.failure->block, result.failure->requested);
+    EXPECT_EQ(result.failure->segment, result.failure->requested);
+    EXPECT_FALSE(result.failure->scattered);
+    EXPECT_EQ(result.end.usage.allocated, kMiB);
+  }
+}
+
 TEST(Replay, ExpandableSegmentsAreComparedOnTheSameRun) {
   const SegmentComparison scattered_run =
       compare_expandable(scattered(), Settings(), {.device = kMiB * 100});

@@ -6,15 +6,19 @@
 #include <bit>
 #include <cctype>
 #include <charconv>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "config/scan.h"
+
 namespace refrain::allocator {
 namespace {
 
-constexpr int64_t kMostMiB = std::numeric_limits<int64_t>::max() / kMiB.count();
+using config::in_quotes;
+
+// More than any block has, and little enough to be added to one.
+constexpr int64_t kMostMiB = 2 * kRefused.count() / kMiB.count();
 
 bool power_of_two(uint64_t n) { return std::has_single_bit(n); }
 
@@ -190,11 +194,12 @@ const Option* find_option(std::string_view name) {
 Finding unknown_option(const std::string& name) {
   std::vector<std::string> names;
   for (const Option& option : kOptions) names.emplace_back(option.name);
-  const std::optional<std::string> near = nearest(name, names);
-  return {"allocator.unknown-option",
-          fmt::format("an option of the allocator must be one that PyTorch has: {}", name),
-          near ? fmt::format("say {}", *near)
-               : std::string("take it out; the known ones are in PyTorch's notes/cuda")};
+  const std::optional<std::string> near = nearest(name.substr(0, 100), names);
+  return {
+      "allocator.unknown-option",
+      fmt::format("an option of the allocator must be one that PyTorch has: {}", in_quotes(name)),
+      near ? fmt::format("say {}", *near)
+           : std::string("take it out; the known ones are in PyTorch's notes/cuda")};
 }
 
 std::string without_space(std::string_view text) {
@@ -227,9 +232,10 @@ std::vector<Entry> entries_of(std::string_view text, Findings& findings) {
     const bool complete = colon != 0 && colon != std::string::npos && colon + 1 < part.size();
     const bool is_list = complete && part[colon + 1] == '[';
     if (!complete || (!is_list && part.find(':', colon + 1) != std::string::npos)) {
-      findings.push_back({"allocator.syntax",
-                          fmt::format("options must read NAME:VALUE,NAME:VALUE,...: '{}'", part),
-                          "write name, colon and value, and a comma before the next name"});
+      findings.push_back(
+          {"allocator.syntax",
+           fmt::format("options must read NAME:VALUE,NAME:VALUE,...: {}", in_quotes(part)),
+           "write name, colon and value, and a comma before the next name"});
       continue;
     }
     entries.push_back({part.substr(0, colon), part.substr(colon + 1)});
@@ -272,7 +278,7 @@ Checked<Settings> parse_settings(std::string_view text) {
       findings.push_back(unknown_option(name));
     } else if (!option->take(settings, value)) {
       findings.push_back({"allocator.bad-value",
-                          fmt::format("{} takes {}: {}", name, option->takes, value),
+                          fmt::format("{} takes {}: {}", name, option->takes, in_quotes(value)),
                           "give such a value, or leave the option out"});
     }
   }
@@ -283,20 +289,24 @@ Checked<Settings> parse_settings(std::string_view text) {
 
 Bytes block_bytes(Bytes requested, const Settings& settings) {
   if (requested < kBlockStep) return kBlockStep;
+  if (requested >= kRefused) return requested;
   const auto size = static_cast<uint64_t>(requested.count());
   const int log_size = static_cast<int>(std::bit_width(size)) - 1;
   constexpr int kLast = static_cast<int>(std::tuple_size_v<decltype(Settings::roundup_divisions)>);
-  const int64_t divisions = settings.roundup_divisions[std::clamp(log_size - 20, 0, kLast - 1)];
-  uint64_t step = kBlockStep.count();
-  if (divisions > 1 && requested > kBlockStep * divisions) {
-    step = std::bit_floor(size) / static_cast<uint64_t>(divisions);
-  }
+  const auto divisions =
+      static_cast<uint64_t>(settings.roundup_divisions[std::clamp(log_size - 20, 0, kLast - 1)]);
+  constexpr uint64_t kStep = kBlockStep.count();
+  uint64_t step = kStep;
+  // PyTorch's product wraps too: from 2^55 divisions on it is 0, and so is the step.
+  if (divisions > 1 && size > kStep * divisions) step = std::bit_floor(size) / divisions;
+  if (step == 0) return Bytes(static_cast<int64_t>(std::bit_ceil(size)));
   return Bytes(static_cast<int64_t>((size + step - 1) / step * step));
 }
 
 Bytes segment_bytes(Bytes block, const Settings& settings) {
   if (block <= kSmallLimit) return kSmallSegment;
   if (block < kPackedLimit) return settings.large_segment;
+  if (block >= kRefused) return block;
   const int64_t step = kSegmentStep.count();
   return Bytes((block.count() + step - 1) / step * step);
 }

@@ -21,6 +21,10 @@ inline constexpr Bytes kSmallSegment = kMiB * 2;  // what the small pool asks th
 inline constexpr Bytes kPackedLimit = kMiB * 10;  // blocks below it share a large segment
 inline constexpr Bytes kSegmentStep = kMiB * 2;   // other segments are multiples of it
 
+/// Requests of 1 EiB and more are refused unseen (`NativeCachingAllocator::allocate` of
+/// c10/cuda/CUDACachingAllocator.cpp).
+inline constexpr Bytes kRefused{int64_t{1} << 60};
+
 /// The options that decide about bytes, with PyTorch's defaults (c10/core/AllocatorConfig.h).
 struct Settings {
   bool expandable_segments = false;
@@ -50,11 +54,12 @@ Checked<Settings> parse_settings(std::string_view text);
 /// The least size of a block for `requested` > 0 bytes: the next multiple of 512 B or, above 512 B
 /// times the divisions set for its size, the next of that many equal steps between two powers of
 /// two (`round_size` and `roundup_power2_next_division` of c10/cuda/CUDACachingAllocator.cpp).
+/// What is refused stays as it is.
 Bytes block_bytes(Bytes requested, const Settings& settings);
 
 /// What the driver is asked for where no cached block serves one of `block` bytes
 /// (`get_allocation_size` of c10/cuda/CUDACachingAllocator.cpp): 2 MiB up to 1 MiB, a large segment
-/// below 10 MiB, otherwise the next multiple of 2 MiB.
+/// below 10 MiB, otherwise the next multiple of 2 MiB. What is refused stays as it is.
 Bytes segment_bytes(Bytes block, const Settings& settings);
 
 }  // namespace refrain::allocator

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -103,6 +105,16 @@ TEST(Settings, ForAnUnknownOptionTheNearestIsNamed) {
   EXPECT_NE(findings[0].remedy.find("max_split_size_mb"), std::string::npos);
 }
 
+TEST(Settings, WhatIsQuotedFitsATerminal) {
+  for (const std::string& text : {std::string("\x1b[31m\xff:1"), std::string("backend:\0\x07", 10),
+                                  std::string("\x1b"), "backend:" + std::string(5000, 'x')}) {
+    const Findings findings = parse_settings(text).findings;
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_LT(findings[0].message.size(), 600u);
+    EXPECT_TRUE(std::ranges::all_of(findings[0].message, [](char c) { return c >= ' '; }));
+  }
+}
+
 TEST(Settings, AllFindingsComeAtOnce) {
   EXPECT_EQ(rules("expandable_segments,max_split_size_mb:1,what:2,:3,backend:"),
             (Ids{"allocator.syntax", "allocator.syntax", "allocator.syntax", "allocator.bad-value",
@@ -126,6 +138,17 @@ TEST(Sizes, BlocksAreMultiplesOf512) {
   EXPECT_EQ(block_bytes(Bytes(512), settings), Bytes(512));
   EXPECT_EQ(block_bytes(Bytes(513), settings), Bytes(1024));
   EXPECT_EQ(block_bytes(Bytes(64'109'568), settings), Bytes(64'109'568));
+}
+
+TEST(Sizes, WhatIsRefusedStaysAsItIs) {
+  for (const char* text : {"", "roundup_power2_divisions:4"}) {
+    const Settings settings = parse(text);
+    EXPECT_EQ(block_bytes(kRefused - Bytes(1), settings), kRefused);
+    for (const Bytes refused : {kRefused + Bytes(1), Bytes(std::numeric_limits<int64_t>::max())}) {
+      EXPECT_EQ(block_bytes(refused, settings), refused);
+      EXPECT_EQ(segment_bytes(refused, settings), refused);
+    }
+  }
 }
 
 TEST(Sizes, SegmentsFollowTheBlock) {
@@ -153,6 +176,19 @@ TEST(Sizes, DivisionsRoundUpToStepsBetweenPowersOfTwo) {
   EXPECT_EQ(block_bytes(kKiB * 2, settings), kKiB * 2);
   EXPECT_EQ(block_bytes(Bytes(1025), settings), Bytes(1536));
   EXPECT_EQ(block_bytes(kKiB * 2 + Bytes(1), settings), Bytes(2560));
+}
+
+// 512 B times 2^55 is 0 in PyTorch's 64 bits, and so is a power of two in as many steps.
+TEST(Sizes, WithMoreDivisionsThanBytesBlocksArePowersOfTwo) {
+  const Bytes size = kBlockStep * 2 + Bytes(1);
+  EXPECT_EQ(block_bytes(size, parse("roundup_power2_divisions:18014398509481984")), kBlockStep * 3);
+  for (const char* text : {"roundup_power2_divisions:36028797018963968",
+                           "roundup_power2_divisions:9223372036854775808"}) {
+    const Settings settings = parse(text);
+    EXPECT_EQ(block_bytes(size, settings), kBlockStep * 4);
+    EXPECT_EQ(block_bytes(kBlockStep * 2, settings), kBlockStep * 2);
+    EXPECT_EQ(block_bytes(kRefused - Bytes(1), settings), kRefused);
+  }
 }
 
 // The list of PyTorch's own test of it, c10/test/core/AllocatorConfig_test.cpp.

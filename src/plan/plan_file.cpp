@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "config/fields.h"
+#include "config/json_fields.h"
 #include "config/scan.h"
 #include "model/dense.h"
 
@@ -17,9 +19,22 @@ using nlohmann::json;
 using program::Action;
 
 constexpr int kFormat = 1;
-constexpr size_t kMostBytes = size_t{64} << 20;  // a plan of 100,000 layers is smaller
+constexpr size_t kMostBytes = size_t{16} << 20;  // 30,000 groups of layers, all different
+constexpr size_t kMostFindings = 100;
+constexpr size_t kMostUnknownFields = 10;
 
-/// A plan file that is being read: complaints are collected, reading goes on.
+/// As it stands where it is short and printable, else in quotes: not all files are ours.
+std::string as_word(const std::string& text) {
+  std::string quoted = config::in_quotes(text);
+  return quoted == "'" + text + "'" ? text : quoted;
+}
+
+std::string shown_member(const json& object, const char* name) {
+  return object.contains(name) ? config::shown(object[name]) : "absent";
+}
+
+/// A plan file that is being read: complaints are collected, reading goes on. Values of unknown
+/// depth are neither copied nor written out, which nlohmann_json does by recursion.
 class Reader {
  public:
   Reader(const config::ModelConfig& model, const config::RunShape& shape)
@@ -34,9 +49,7 @@ class Reader {
     } else if (!document.contains("refrain_plan") || document["refrain_plan"] != kFormat) {
       complain("other-format",
                fmt::format("refrain_plan must be {}, the format of this version: {}", kFormat,
-                           document.contains("refrain_plan")
-                               ? config::in_quotes(document["refrain_plan"].dump())
-                               : "absent"));
+                           shown_member(document, "refrain_plan")));
     } else {
       compare(document, "model", config::without_name(config::fields_of(model_)));
       compare(document, "shape", config::fields_of(shape_));
@@ -54,84 +67,125 @@ class Reader {
 
   void compare(const json& document, const std::string& name, const config::Fields& asked) {
     config::Fields saved;
+    size_t num_unknown = 0;
     if (document.contains(name) && document[name].is_object()) {
       for (const auto& [field, value] : document[name].items()) {
-        saved[field] = value.is_string() ? value.get<std::string>() : value.dump();
+        if (!asked.contains(field) && ++num_unknown > kMostUnknownFields) continue;
+        saved[as_word(field)] =
+            value.is_string() ? as_word(value.get_ref<const std::string&>()) : config::shown(value);
       }
     }
     saved = config::without_name(std::move(saved));
     const std::string lines = config::differences(saved, asked, "in the plan");
-    if (!lines.empty()) complain("other-" + name, "a plan serves the run it was made for; " + lines);
+    if (!lines.empty())
+      complain("other-" + name, "a plan serves the run it was made for; " + lines);
   }
 
   void read_layers(const json& document) {
-    std::vector<int> named(model_.num_layers, 0);
-    const json layers = document.contains("layers") ? document["layers"] : json();
-    if (!layers.is_array()) return complain("layers", "layers must be a list of layer groups");
-    for (const json& group : layers) read_group(group, named);
-    for (size_t layer = 0; layer < named.size(); ++layer) {
-      if (named[layer] == 1) continue;
-      complain("layers", fmt::format("each layer must be named once: layer {} is named {} times",
-                                     layer, named[layer]));
-      return;  // one will do: a wrong range makes many
+    const auto layers = document.find("layers");
+    if (layers == document.end() || !layers->is_array()) {
+      return complain("layers", "layers must be a list of layer groups");
     }
+    std::vector<bool> named(model_.num_layers);
+    for (const json& group : *layers) {
+      read_group(group, named);
+      if (findings_.size() >= kMostFindings) return;
+    }
+    // One will do: a wrong range leaves out many.
+    const auto unnamed = std::ranges::find(named, false);
+    if (unnamed != named.end()) complain_of_layer(unnamed - named.begin(), 0);
   }
 
-  void read_group(const json& group, std::vector<int>& named) {
+  void complain_of_layer(int64_t layer, int num_times) {
+    complain("layers", fmt::format("each layer must be named once: layer {} is named {} times",
+                                   layer, num_times));
+  }
+
+  void read_group(const json& group, std::vector<bool>& named) {
     const auto whole = [&](const char* name) -> int64_t {
-      if (!group.is_object() || !group.contains(name) || !group[name].is_number_integer()) return -1;
+      if (!group.is_object() || !group.contains(name) || !group[name].is_number_integer())
+        return -1;
       return group[name].get<int64_t>();
     };
     const int64_t first = whole("first"), last = whole("last"), run = whole("run");
     if (first < 0 || last < first || last >= model_.num_layers || run < 1 ||
         (last - first + 1) % run != 0) {
-      return complain("layers",
-                      fmt::format("a group must be layers first to last of {}, in whole runs: {}",
-                                  model_.num_layers, config::in_quotes(group.dump())));
+      return complain_of_group(group);
     }
-    for (int64_t layer = first; layer <= last; ++layer) ++named[layer];
+    const auto begin = named.begin() + first, end = named.begin() + last + 1;
+    if (const auto twice = std::find(begin, end, true); twice != end) {
+      return complain_of_layer(twice - named.begin(), 2);
+    }
+    std::fill(begin, end, true);
+    if (run > 1) {
+      for (int64_t layer = first; layer <= last; ++layer) {
+        drop_all(layer, /*keep_output=*/(layer - first + 1) % run == 0);
+      }
+    } else {
+      drop_named(group, first, last);
+    }
+  }
+
+  void complain_of_group(const json& group) {
+    const std::string found =
+        group.is_object() ? fmt::format("first {}, last {}, run {}", shown_member(group, "first"),
+                                        shown_member(group, "last"), shown_member(group, "run"))
+                          : config::shown(group);
+    complain("layers", fmt::format("a group must be layers first to last of {}, in whole runs: {}",
+                                   model_.num_layers, found));
+  }
+
+  static size_t block_of(int64_t layer) { return static_cast<size_t>(layer) + 1; }  // 0: embedding
+
+  void drop_all(int64_t layer, bool keep_output) {
+    std::vector<Action>& actions = plan_.actions[block_of(layer)];
+    actions.assign(actions.size(), Action::kRecompute);
+    if (keep_output) actions[*graph_.graph(block_of(layer)).output] = Action::kSave;
+  }
+
+  /// Layers share a graph, so one look at the names serves the whole group.
+  void drop_named(const json& group, int64_t first, int64_t last) {
+    const auto names = group.find("recompute");
+    if (names == group.end() || !names->is_array()) {
+      return complain("layers", "recompute must be a list of activations");
+    }
+    std::set<model::TensorId> dropped;
+    for (const json& name : *names) {
+      if (findings_.size() >= kMostFindings) return;
+      drop(graph_.graph(block_of(first)), name, dropped);
+    }
     for (int64_t layer = first; layer <= last; ++layer) {
-      const auto block = static_cast<size_t>(layer) + 1;  // the embedding is block 0
-      if (run > 1) {
-        drop_all(block, /*keep_output=*/(layer - first + 1) % run == 0);
-      } else if (const size_t before = findings_.size(); drop_named(block, group),
-                 findings_.size() > before) {
-        return;  // every further layer of the group would say the same
+      for (const model::TensorId t : dropped) {
+        plan_.actions[block_of(layer)][t] = Action::kRecompute;
       }
     }
-  }
-
-  void drop_all(size_t block, bool keep_output) {
-    std::vector<Action>& actions = plan_.actions[block];
-    actions.assign(actions.size(), Action::kRecompute);
-    if (keep_output) actions[*graph_.graph(block).output] = Action::kSave;
-  }
-
-  void drop_named(size_t block, const json& group) {
-    const json names = group.contains("recompute") ? group["recompute"] : json();
-    if (!names.is_array()) return complain("layers", "recompute must be a list of activations");
-    for (const json& name : names) drop(block, name.is_string() ? name.get<std::string>() : "");
   }
 
   /// What the op that writes the activation writes goes with it.
-  void drop(size_t block, const std::string& name) {
-    const model::LayerGraph& layer = graph_.graph(block);
+  void drop(const model::LayerGraph& layer, const json& name, std::set<model::TensorId>& dropped) {
+    const auto* text = name.get_ptr<const std::string*>();
+    const auto is_named = [&](model::TensorId t) {
+      return t != layer.output && text != nullptr && layer.tensors[t].name == *text;
+    };
+    for (const model::Op& op : layer.ops) {
+      if (std::ranges::none_of(op.writes, is_named)) continue;
+      return dropped.insert(op.writes.begin(), op.writes.end());
+    }
+    const auto near = text != nullptr ? nearest_activation(layer, *text) : std::nullopt;
+    complain("unknown-activation",
+             fmt::format("a layer of this model has no activation {}{}", config::shown(name),
+                         near ? fmt::format("; did you mean {}?", *near) : ""));
+  }
+
+  static std::optional<std::string> nearest_activation(const model::LayerGraph& layer,
+                                                       const std::string& name) {
     std::vector<std::string> known;
     for (const model::Op& op : layer.ops) {
-      bool writes = false;
       for (const model::TensorId t : op.writes) {
-        if (t == layer.output) continue;
-        known.push_back(layer.tensors[t].name);
-        writes = writes || layer.tensors[t].name == name;
+        if (t != layer.output) known.push_back(layer.tensors[t].name);
       }
-      if (!writes) continue;
-      for (const model::TensorId t : op.writes) plan_.actions[block][t] = Action::kRecompute;
-      return;
     }
-    const auto near = nearest(name, known);
-    complain("unknown-activation",
-             fmt::format("a layer of this model has no activation {}{}", config::in_quotes(name),
-                         near ? fmt::format("; did you mean {}?", *near) : ""));
+    return nearest(name.substr(0, 100), known);
   }
 
   const config::ModelConfig& model_;
@@ -144,16 +198,15 @@ class Reader {
 }  // namespace
 
 std::string write_plan(const Workload& workload, const EnginePlan& plan) {
-  nlohmann::ordered_json document = {
-      {"refrain_plan", kFormat},
-      {"model", config::fields_of(workload.model)},
-      {"shape", config::fields_of(workload.shape)},
-      {"peak_bytes", plan.step.timeline.peak.count()},
-      {"step_s", plan.timing.total_s()},
-      {"replay_s", plan.timing.replay_s},
-      {"gap", plan.gap},
-      {"rates", workload.rates.name},
-      {"layers", json::array()}};
+  nlohmann::ordered_json document = {{"refrain_plan", kFormat},
+                                     {"model", config::fields_of(workload.model)},
+                                     {"shape", config::fields_of(workload.shape)},
+                                     {"peak_bytes", plan.step.timeline.peak.count()},
+                                     {"step_s", plan.timing.total_s()},
+                                     {"replay_s", plan.timing.replay_s},
+                                     {"gap", plan.gap},
+                                     {"rates", workload.rates.name},
+                                     {"layers", json::array()}};
   for (const LayerDecision& decision : plan.decisions) {
     document["layers"].push_back({{"first", decision.first},
                                   {"last", decision.last},

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace refrain::plan {
@@ -13,8 +14,8 @@ class PlanFile : public testing::Test {
  protected:
   PlanFile() : workload_{model(), {.micro_batch = 2, .seq = 16}, cost::default_rates()} {
     const Planner planner(workload_);
-    const Bytes none = prepare(workload_.model, workload_.shape, {}, config::ReplayPolicy::kDemand)
-                           .timeline.peak;
+    const Bytes none =
+        prepare(workload_.model, workload_.shape, {}, config::ReplayPolicy::kDemand).timeline.peak;
     plan_ = *planner.plan(Bytes((planner.least_peak().count() + none.count()) / 2)).value;
     text_ = write_plan(workload_, plan_);
   }
@@ -55,15 +56,13 @@ TEST_F(PlanFile, ReadsBackWhatWasWritten) {
   ASSERT_TRUE(read.value) << to_text(read.findings);
   const PreparedStep step = prepare(workload_.model, workload_.shape, *read.value);
   EXPECT_EQ(step.timeline.peak, plan_.step.timeline.peak);
-  EXPECT_EQ(cost::price(step.graph, step.program, workload_.rates).replay_s,
-            plan_.timing.replay_s);
+  EXPECT_EQ(cost::price(step.graph, step.program, workload_.rates).replay_s, plan_.timing.replay_s);
 }
 
 TEST_F(PlanFile, OfTheLeanestPlanReadsBackItsRuns) {
   const Planner planner(workload_);
   const EnginePlan leanest = *planner.plan(planner.least_peak()).value;
-  const auto read =
-      read_plan(write_plan(workload_, leanest), workload_.model, workload_.shape);
+  const auto read = read_plan(write_plan(workload_, leanest), workload_.model, workload_.shape);
   ASSERT_TRUE(read.value);
   EXPECT_EQ(prepare(workload_.model, workload_.shape, *read.value).timeline.peak,
             planner.least_peak());
@@ -90,8 +89,7 @@ TEST_F(PlanFile, LayersMustBeNamedOnceAndInRange) {
             Rules{"plan.layers"});
   EXPECT_EQ(rules_after([](json& d) { d["layers"].back()["last"] = 7; }),
             (Rules{"plan.layers", "plan.layers"}));
-  EXPECT_EQ(rules_after([](json& d) { d["layers"] = "all"; }),
-            Rules{"plan.layers"});
+  EXPECT_EQ(rules_after([](json& d) { d["layers"] = "all"; }), Rules{"plan.layers"});
   EXPECT_EQ(rules_after([](json& d) { d["layers"][0]["first"] = int64_t{1} << 62; }),
             (Rules{"plan.layers", "plan.layers"}));
   EXPECT_EQ(rules_after([](json& d) { d["layers"][0]["run"] = 0; }),
@@ -105,6 +103,52 @@ TEST_F(PlanFile, AnUnknownActivationNamesTheNearestOnce) {
   EXPECT_EQ(rules, (Rules{"plan.unknown-activation"}));
 }
 
+TEST_F(PlanFile, ALayerNamedAgainIsSaidOnceAGroup) {
+  const json all = {{"first", 0}, {"last", 6}, {"run", 7}};
+  EXPECT_EQ(rules_after([&](json& d) { d["layers"] = {all}; }), Rules());
+  EXPECT_EQ(rules_after([&](json& d) {
+              d["layers"] = {all, all, all};
+            }),
+            (Rules{"plan.layers", "plan.layers"}));
+}
+
+TEST_F(PlanFile, OfWrongGroupsAHundredAreSaid) {
+  const auto rules = [&](size_t num_groups) {
+    return rules_after([&](json& d) { d["layers"] = json(num_groups, nullptr); });
+  };
+  EXPECT_EQ(rules(98).size(), 99u);  // and that the first layer is not named
+  EXPECT_EQ(rules(99).size(), 100u);
+  EXPECT_EQ(rules(5000).size(), 100u);
+  const json names(5000, 3);
+  EXPECT_EQ(rules_after([&](json& d) {
+              d["layers"] = {{{"first", 0}, {"last", 6}, {"run", 1}, {"recompute", names}}};
+            }).size(),
+            100u);
+}
+
+TEST_F(PlanFile, WhatItHoldsInsteadIsSaidInFewWords) {
+  const std::string deep = std::string(100000, '[') + std::string(100000, ']');
+  const auto with = [&](const char* member, const std::string& value) {
+    std::string text = json::parse(text_).dump();
+    const std::string key = '"' + std::string(member) + "\":";
+    const size_t begin = text.find(key) + key.size();
+    return text.replace(begin, text.find_first_of(",}", begin) - begin, value);
+  };
+  for (const std::string& text :
+       {with("refrain_plan", deep), with("hidden", deep), with("first", deep),
+        with("hidden", R"("\u001b[31m")"), with("hidden", '"' + std::string(100000, '9') + '"'),
+        with("hidden", R"(32, "\u0007": 1)"),
+        with("first", "0, \"first\": \"" + std::string(100000, '0') + '"')}) {
+    const auto read = read_plan(text, workload_.model, workload_.shape);
+    ASSERT_FALSE(read.value);
+    for (const Finding& finding : read.findings) {
+      EXPECT_NE(finding.rule, "plan.unreadable");
+      EXPECT_LT(finding.message.size(), 600u);
+      EXPECT_TRUE(std::ranges::all_of(finding.message, [](char c) { return c >= ' '; }));
+    }
+  }
+}
+
 TEST_F(PlanFile, WhatIsNoPlanIsRefused) {
   const auto rule = [&](std::string_view text) {
     return read_plan(text, workload_.model, workload_.shape).findings.at(0).rule;
@@ -114,10 +158,9 @@ TEST_F(PlanFile, WhatIsNoPlanIsRefused) {
   EXPECT_EQ(rule("{}"), "plan.other-format");
   EXPECT_EQ(rule(R"({"refrain_plan": 2})"), "plan.other-format");
   EXPECT_EQ(rule(R"({"refrain_plan": 1})"), "plan.other-model");
-  EXPECT_EQ(read_plan_file("/nowhere/plan.json", workload_.model, workload_.shape)
-                .findings.at(0)
-                .rule,
-            "plan.no-file");
+  EXPECT_EQ(
+      read_plan_file("/nowhere/plan.json", workload_.model, workload_.shape).findings.at(0).rule,
+      "plan.no-file");
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ using config::in_quotes;
 using config::shown;
 using nlohmann::json;
 
-constexpr size_t kLongestText = 1 << 20;  // a profile has a few kilobytes
+constexpr size_t kLongestText = 64 << 10;  // a profile has a few kilobytes
 
 class ProfileReader {
  public:

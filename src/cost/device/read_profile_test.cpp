@@ -107,6 +107,14 @@ TEST(ReadProfile, AnUnknownBaseIsAFindingThatNamesTheNearest) {
   EXPECT_EQ(profile.findings[0].remedy, "did you mean h100-80gb?");
 }
 
+TEST(ReadProfile, AProfileHasAtMost64KiB) {
+  const std::string text = R"({"inherits": "h100-80gb"})";
+  const std::string longest = text + std::string((64 << 10) - text.size(), ' ');
+  EXPECT_TRUE(read_device(longest).value);
+  EXPECT_EQ(rules_of(read_device(longest + ' ').findings),
+            std::multiset<std::string>{"device.not-json"});
+}
+
 TEST(ReadProfile, AllFindingsOfAFileAtOnce) {
   const auto profile = read(R"("bf16_flops": -1, "gemm_bf16": "fast", "speed": 3)");
   EXPECT_EQ(rules_of(profile.findings),
