@@ -106,6 +106,8 @@ TEST_F(PlanFile, AnUnknownActivationNamesTheNearestOnce) {
 TEST_F(PlanFile, ALayerNamedAgainIsSaidOnceAGroup) {
   const json all = {{"first", 0}, {"last", 6}, {"run", 7}};
   EXPECT_EQ(rules_after([&](json& d) { d["layers"] = {all}; }), Rules());
+  EXPECT_EQ(rules_after([&](json& d) { (d["layers"] = {all})[0]["run"] = 2; }),
+            (Rules{"plan.layers", "plan.layers"}));
   EXPECT_EQ(rules_after([&](json& d) {
               d["layers"] = {all, all, all};
             }),

@@ -21,7 +21,8 @@ Usage: refrain check [FILE...] [FLAGS AND OVERRIDES OF MEGATRON...] [FLAGS]
        refrain check --batch FILE [--dialect D]
 
 Files are YAML or JSON. Flags and overrides are those of Megatron-LM, Megatron-Bridge and its
-performance harness, in any mixture; later ones win, and all win over files.
+performance harness, in any mixture: later ones win over earlier ones, and all over files, but the
+harness applies its own flags after the overrides.
 
 Flags:
   --dialect D      who judges: refrain (default), bridge, or mcore-0.12.3 to mcore-0.19.2

@@ -10,6 +10,7 @@
 #include "config/recipes/architecture.h"
 #include "config/scan.h"
 #include "cost/device/devices.h"
+#include "mcore/memory/not_modelled.h"
 #include "plan/megatron/settings.h"
 
 namespace refrain::cli {
@@ -239,6 +240,11 @@ Parsed<MegatronPlanOptions> settle(const Typed& typed, MegatronPlanOptions optio
   }
   check_run(options.run, findings);
   options.setting = setting_of(typed, *model, findings);
+  if (const auto reason = mcore::memory::not_modelled(options.run); reason && !rejects(findings)) {
+    findings.push_back({"plan.not-modelled",
+                        fmt::format("the bytes of this run have no model: {}", *reason),
+                        "see docs/plan.md for what is modelled"});
+  }
   if (rejects(findings)) return reject();
   return {{}, Checked<MegatronPlanOptions>::accept(std::move(options), std::move(findings))};
 }

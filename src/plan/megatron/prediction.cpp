@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "mcore/memory/peaks.h"
 #include "mcore/memory/rank_stream.h"
 
 namespace refrain::plan {
@@ -10,14 +11,13 @@ namespace {
 constexpr int kSteps = 2;  // the optimizer's moments come at the end of the first
 
 RankBytes rank_bytes(const mcore::Run& run, int64_t rank, Bytes budget) {
-  const allocator::Stream stream = mcore::memory::rank_stream(run, rank, kSteps);
-  allocator::Result result = allocator::replay(stream, {});
+  mcore::memory::RankPeak peak = mcore::memory::rank_peak(run, rank);
   RankBytes bytes{.rank = rank,
-                  .allocated = result.allocated.bytes,
-                  .upper = result.allocated.bytes,  // TODO
-                  .reserved = result.reserved.bytes,
-                  .phase = result.allocated.phase,
-                  .accounts = std::move(result.at_peak)};
+                  .allocated = peak.peak_allocated,
+                  .upper = peak.upper,
+                  .reserved = peak.peak_reserved,
+                  .phase = peak.where,
+                  .accounts = std::move(peak.accounts)};
   if (bytes.allocated > budget) {
     bytes.verdict = Verdict::kOutOfMemory;
     return bytes;
@@ -26,6 +26,7 @@ RankBytes rank_bytes(const mcore::Run& run, int64_t rank, Bytes budget) {
                                                                     : Verdict::kAtRisk;
   if (bytes.reserved <= budget) return bytes;
   // More was reserved than there is: replay with the limit, under which cached segments go back.
+  const allocator::Stream stream = mcore::memory::rank_stream(run, rank, kSteps);
   const allocator::Limits limits{.device = budget};
   const allocator::SegmentComparison segments =
       allocator::compare_expandable(stream, {}, limits);

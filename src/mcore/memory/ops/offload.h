@@ -1,0 +1,27 @@
+// Fine-grained activation offload (core/pipeline_parallel/fine_grained_activation_offload.py): what a
+// module saves leaves the device once it has run, and comes back before its backward.
+#pragma once
+
+#include "mcore/memory/ops/pass.h"
+
+namespace refrain::mcore::memory {
+
+/// Around one module. Does nothing where the run does not offload that module, or in a region that
+/// runs without gradients.
+class OffloadBracket {
+ public:
+  /// What is saved from here on joins the module's group. In backward, once the module is done, the
+  /// group that left last of those still away is asked back.
+  OffloadBracket(Pass& pass, const char* module);
+
+  /// Nothing more joins.
+  void close(Pass& pass);
+
+  /// The group leaves; backward waits here until it is back.
+  void commit(Pass& pass);
+
+ private:
+  OffloadGroupPtr group_;
+};
+
+}  // namespace refrain::mcore::memory
