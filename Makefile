@@ -12,8 +12,8 @@ export CTEST_PARALLEL_LEVEL ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 
 # The main job: a small Llama on the C++ headers of the installed LibTorch, under every kind of
-# recompute setting; two to three minutes on two cores.
-RUN ?= bench --model llama-15m
+# recompute setting and under the plan for a budget; two to three minutes on two cores.
+RUN ?= bench --model llama-15m --memory-budget 250MiB
 
 CONFIGURE = cmake -DREFRAIN_LIBTORCH="$(abspath $(REFRAIN_LIBTORCH))" --preset
 SOURCES = find src tests bench cmake -name '*.h' -o -name '*.cpp'
@@ -67,6 +67,9 @@ docs: build  ## Write the pages of docs/ that are derived from the code
 	build/bin/refrain knobs --markdown > docs/knobs.md
 	build/bin/refrain recipes --verdicts --markdown > docs/recipes.md
 
+accuracy: build  ## Predictions beside every measured run of data/accuracy: docs/accuracy.md
+	build/bin/refrain accuracy --markdown data/accuracy/megatron_ci.csv data/accuracy/measured.csv > docs/accuracy.md
+
 clean:  ## Remove every build folder (not .venv)
 	rm -rf build build-*
 
@@ -83,4 +86,4 @@ tsan: setup
 	$(NO_ASLR) cmake --build --preset tsan
 	$(NO_ASLR) ctest --preset tsan
 
-.PHONY: help run build test bench sanitize fuzz format lint docs clean setup asan tsan
+.PHONY: help run build test bench sanitize fuzz format lint docs accuracy clean setup asan tsan

@@ -1,4 +1,5 @@
-// train, bench and calibrate: judge the whole command line here, in milliseconds, then become the engine.
+// train, bench and calibrate: judge the whole command line here, in milliseconds, then become the
+// engine.
 #include <unistd.h>
 
 #include <cerrno>

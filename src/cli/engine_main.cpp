@@ -1,5 +1,5 @@
-// `refrain-engine`: what `refrain train`, `bench` and `calibrate` become once their command line has
-// been judged. It reads the same arguments again, so it can also be run by itself.
+// `refrain-engine`: what `refrain train`, `bench` and `calibrate` become once their command line
+// has been judged. It reads the same arguments again, so it can also be run by itself.
 #include "cli/engine_commands.h"
 #include "cli/options.h"
 #include "cli/spine.h"

@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
       {"plan", "choose what to recompute under a memory budget", plan_command},
       {"calibrate", "measure this machine's rates, which plans are priced with",
        calibrate_command},
+      {"accuracy", "predict measured runs, and say how far off that is", accuracy_command},
       {"labels", "print what each recompute label frees and repeats", labels_command},
       {"models", "list the models known by name", models_command},
       {"check", "judge a configuration as Megatron would, before a device is touched",

@@ -53,7 +53,7 @@ constexpr CommandText kPlan = {
     "refrain plan", "Chooses what to recompute, per layer and activation, under a memory budget.",
     "  refrain plan --model llama-15m --memory-budget 250MiB\n"
     "  refrain plan --model llama-60m --seq 512 --memory-budget 1.2GiB --why\n"
-    "  refrain plan --model llama-60m --memory-budget 1.2GiB --save plan.json\n"};
+    "  refrain plan --model llama-60m --memory-budget 1.2GiB --save plan.json --html plan.html\n"};
 
 constexpr CommandText kCalibrate = {
     "refrain calibrate", "Measures this machine's rates, which plans are priced with.",
@@ -185,10 +185,10 @@ std::optional<Bytes> settle_budget(const std::optional<std::string>& typed, Find
   if (!typed) return std::nullopt;
   const std::optional<Bytes> budget = config::parse_bytes(*typed);
   if (!budget) {
-    findings.push_back({"plan.budget",
-                        fmt::format("--memory-budget must be an amount of memory: {}",
-                                    config::in_quotes(*typed)),
-                        "give a number with B, KiB, MiB, GiB, MB or GB: --memory-budget 700MiB"});
+    findings.push_back(
+        {"plan.budget",
+         fmt::format("--memory-budget must be an amount of memory: {}", config::in_quotes(*typed)),
+         "give a number with B, KiB, MiB, GiB, MB or GB: --memory-budget 700MiB"});
   }
   return budget;
 }
@@ -202,10 +202,11 @@ void check_one_plan(const TypedRecompute& typed, const config::TrainOptions& opt
   const config::PlanOptions& plan = options.plan;
   const int given = setting + plan.budget.has_value() + !plan.file.empty();
   if (given > 1) {
-    findings.push_back({"plan.one-source",
-                        "what is recomputed must come from one place: --recompute (or recompute_*), "
-                        "--memory-budget and --plan exclude each other",
-                        "keep one of them"});
+    findings.push_back(
+        {"plan.one-source",
+         "what is recomputed must come from one place: --recompute (or recompute_*), "
+         "--memory-budget and --plan exclude each other",
+         "keep one of them"});
   }
   if ((plan.budget || !plan.file.empty()) && options.replay == ReplayPolicy::kRegion) {
     findings.push_back({"plan.needs-demand",
@@ -349,6 +350,8 @@ Parsed<config::EnginePlanOptions> parse_engine_plan(const std::vector<std::strin
   declare_budget(line, budget, options.plan);
   line.group("Output");
   line.add({"--save", "FILE", "writes the plan there, for refrain train --plan"}, options.save);
+  line.add({"--html", "FILE", "writes the plan there as a page that needs nothing else"},
+           options.html);
   line.add_switch({"--why", "", "why each activation is kept or recomputed"}, options.why);
   line.add_switch({"--json", "", "one JSON object on stdout"}, options.json);
   Reading reading = line.read(arguments);

@@ -56,8 +56,8 @@ TEST(ParseBytes, ReadsBinaryAndDecimalUnitsAndPlainBytes) {
 }
 
 TEST(ParseBytes, RefusesWhatIsNoAmountOfMemory) {
-  for (const char* text : {"", "MiB", "-1GiB", "0", "0.5B", "nan", "inf GiB", "1e30GiB", "12 XiB",
-                           "1 2", "0x10"}) {
+  for (const char* text :
+       {"", "MiB", "-1GiB", "0", "0.5B", "nan", "inf GiB", "1e30GiB", "12 XiB", "1 2", "0x10"}) {
     EXPECT_FALSE(parse_bytes(text)) << text;
   }
 }

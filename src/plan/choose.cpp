@@ -13,11 +13,11 @@ Checked<cost::MachineRates> rates_of(const std::string& path) {
 
 Findings with_levers(Findings findings, const Planner& planner) {
   for (const Lever& lever : planner.levers()) {
-    findings.push_back(
-        {"plan.lever",
-         fmt::format("with {} the leanest plan holds {} ({} bytes)", lever.change,
-                     to_text(lever.least_peak), lever.least_peak.count()),
-         fmt::format("a step of it would take {:.3g} s", lever.step_s), Severity::kNote});
+    findings.push_back({"plan.lever",
+                        fmt::format("with {} the leanest plan holds {} ({} bytes)", lever.change,
+                                    to_text(lever.least_peak), lever.least_peak.count()),
+                        fmt::format("a step of it would take {:.3g} s", lever.step_s),
+                        Severity::kNote});
   }
   return findings;
 }
@@ -41,8 +41,7 @@ Checked<PreparedStep> choose_step(const config::TrainOptions& options) {
     return Checked<PreparedStep>::accept(prepare(model, shape, *read.value));
   }
   if (!options.plan.budget) {
-    return Checked<PreparedStep>::accept(
-        prepare(model, shape, options.recompute, options.replay));
+    return Checked<PreparedStep>::accept(prepare(model, shape, options.recompute, options.replay));
   }
   auto plan = plan_for_budget(model, shape, options.plan);
   if (!plan.value) return Checked<PreparedStep>::reject(std::move(plan.findings));

@@ -201,9 +201,9 @@ class Search {
 
   std::optional<Picks> best() {
     if (states_[0].empty()) return std::nullopt;
-    const State* state = &*std::min_element(
-        states_[0].begin(), states_[0].end(),
-        [](const State& a, const State& b) { return a.seconds < b.seconds; });
+    const State* state =
+        &*std::min_element(states_[0].begin(), states_[0].end(),
+                           [](const State& a, const State& b) { return a.seconds < b.seconds; });
     Picks picks{.items = std::vector<int32_t>(knapsack_.items.size(), -1),
                 .seconds = state->seconds};
     for (size_t p = 0; state->item >= 0;) {

@@ -41,10 +41,10 @@ Bytes need_of(const Choice& choice, const FixedBytes& fixed, size_t first) {
 std::vector<Reason> reasons(const Frontier& frontier, const LayerDecision& decision) {
   std::vector<Reason> reasons;
   for (const Activation& a : frontier.activations) {
-    const bool dropped = std::any_of(
-        decision.recomputed.begin(), decision.recomputed.end(), [&](const std::string& name) {
-          return a.name == name || a.name.starts_with(name + " + ");
-        });
+    const bool dropped = std::any_of(decision.recomputed.begin(), decision.recomputed.end(),
+                                     [&](const std::string& name) {
+                                       return a.name == name || a.name.starts_with(name + " + ");
+                                     });
     reasons.push_back({a.name, a.freed, a.replay_s, decision.run > 1 || dropped});
   }
   return reasons;

@@ -26,8 +26,8 @@ struct Workload {
 /// what a byte of the budget is worth.
 struct Reason {
   std::string activation;
-  Bytes freed;             // of a layer
-  double replay_s = 0;     // of a layer and micro-batch
+  Bytes freed;          // of a layer
+  double replay_s = 0;  // of a layer and micro-batch
   bool recomputed = false;
 };
 
@@ -44,10 +44,10 @@ struct EnginePlan {
   PreparedStep step;  // its timeline's peak is the plan's, to the byte
   cost::Timing timing;
   std::vector<LayerDecision> decisions;
-  double gap = 0;              // of the replay seconds; 0: proven least
-  double byte_price_s = 0;     // seconds that one more byte of budget would save
-  int64_t examined = 0;        // choices that were measured
-  int64_t frontier_size = 0;   // of them not dominated
+  double gap = 0;             // of the replay seconds; 0: proven least
+  double byte_price_s = 0;    // seconds that one more byte of budget would save
+  int64_t examined = 0;       // choices that were measured
+  int64_t frontier_size = 0;  // of them not dominated
 };
 
 /// A change of the run that lets a plan fit, or comes nearer.

@@ -41,8 +41,7 @@ ModelConfig gpt(int64_t layers) {
 
 /// Every label subset, uniform and block for every K.
 std::vector<RecomputeSetting> standard_settings(int64_t layers) {
-  constexpr Label kLabels[] = {Label::kCoreAttn, Label::kLayernorm, Label::kMlp,
-                               Label::kPointwise};
+  constexpr Label kLabels[] = {Label::kCoreAttn, Label::kLayernorm, Label::kMlp, Label::kPointwise};
   std::vector<RecomputeSetting> settings;
   for (unsigned subset = 0; subset < 16; ++subset) {
     RecomputeSetting setting;
@@ -54,8 +53,7 @@ std::vector<RecomputeSetting> standard_settings(int64_t layers) {
   }
   for (int64_t k = 1; k <= layers; ++k) {
     for (const FullMethod method : {FullMethod::kUniform, FullMethod::kBlock}) {
-      settings.push_back(
-          {.granularity = Granularity::kFull, .method = method, .num_layers = k});
+      settings.push_back({.granularity = Granularity::kFull, .method = method, .num_layers = k});
     }
   }
   return settings;

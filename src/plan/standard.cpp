@@ -42,8 +42,8 @@ std::vector<StandardStep> standard_steps(const Workload& workload) {
   for (const RecomputeSetting& setting : settings_of(workload.model.num_layers)) {
     const PreparedStep step =
         prepare(workload.model, workload.shape, setting, config::ReplayPolicy::kDemand);
-    steps.push_back({setting, step.timeline.peak,
-                     cost::price(step.graph, step.program, workload.rates)});
+    steps.push_back(
+        {setting, step.timeline.peak, cost::price(step.graph, step.program, workload.rates)});
   }
   return steps;
 }

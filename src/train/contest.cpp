@@ -41,9 +41,9 @@ Contest::Contest(const config::BenchOptions& options, const Windows& windows,
     config::RunShape shape = options.shape;
     shape.attention = contender.attention;
     auto lane = std::make_unique<Lane>();
-    lane->prepared =
-        contender.plan ? *std::move(contender.plan)
-                       : plan::prepare(options.model, shape, contender.setting, contender.replay);
+    lane->prepared = contender.plan
+                         ? *std::move(contender.plan)
+                         : plan::prepare(options.model, shape, contender.setting, contender.replay);
     lanes_.push_back(std::move(lane));
   }
   weights_ = engine::init_weights(lanes_.front()->prepared.program, options.data.seed);

@@ -111,8 +111,7 @@ engine::BatchSource batches(const Windows& windows, const config::RunShape& shap
   };
 }
 
-Trainer::Trainer(const config::TrainOptions& options, plan::PreparedStep prepared,
-                 Windows windows)
+Trainer::Trainer(const config::TrainOptions& options, plan::PreparedStep prepared, Windows windows)
     : options_(set_up_process(options)),
       windows_(std::move(windows)),
       prepared_(std::move(prepared)),

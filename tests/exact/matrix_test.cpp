@@ -34,8 +34,8 @@ std::string describe(const Case& run) {
 
 Outcome run_exactly(const Case& run) {
   SCOPED_TRACE(describe(run));
-  return exact::run_exactly(plan::prepare(run.model, run.shape, run.setting, run.policy), run.model.vocab,
-                     run.shape);
+  return exact::run_exactly(plan::prepare(run.model, run.shape, run.setting, run.policy),
+                            run.model.vocab, run.shape);
 }
 
 class Matrix : public testing::TestWithParam<

@@ -19,7 +19,8 @@ namespace {
 constexpr CommandText kText = {
     "refrain plan --hardware D",
     "Predicts the bytes of every rank and the step time of a Megatron run, and chooses a setting.",
-    "  refrain plan --model llama3-70b --hardware h100-80gb --tp 4 --pp 4 --vpp 5 --dp 2 --seq 4096 "
+    "  refrain plan --model llama3-70b --hardware h100-80gb --tp 4 --pp 4 --vpp 5 --dp 2 --seq "
+    "4096 "
     "--micro-batch 1 --global-batch 32 --precision fp8-current\n"
     "  refrain plan --model 'DeepSeek V3' --hardware gb200 --pp 4 --vpp 4 --ep 64 --dp 64 "
     "--seq 4096 --micro-batch 1 --global-batch 2048 --precision mxfp8 --emit bridge\n"};
@@ -88,16 +89,19 @@ void declare(CommandLine& line, Typed& typed, MegatronPlanOptions& options) {
 
 void check_size(std::string_view flag, int64_t size, int64_t most, Findings& findings) {
   if (size >= 1 && size <= most) return;
-  findings.push_back({"plan.size",
-                      fmt::format("{} must be from 1 to {}: {}", flag, most, size),
+  findings.push_back({"plan.size", fmt::format("{} must be from 1 to {}: {}", flag, most, size),
                       fmt::format("give {} N", flag)});
 }
 
 void check_sizes(const Typed& t, Findings& findings) {
   constexpr int64_t kMostRanks = 65536, kMostTokens = int64_t{1} << 24;
-  const std::pair<std::string_view, int64_t> ranks[] = {
-      {"--tp", t.tp}, {"--pp", t.pp}, {"--vpp", t.vpp}, {"--cp", t.cp},
-      {"--ep", t.ep}, {"--dp", t.dp}, {"--etp", t.etp.value_or(1)}};
+  const std::pair<std::string_view, int64_t> ranks[] = {{"--tp", t.tp},
+                                                        {"--pp", t.pp},
+                                                        {"--vpp", t.vpp},
+                                                        {"--cp", t.cp},
+                                                        {"--ep", t.ep},
+                                                        {"--dp", t.dp},
+                                                        {"--etp", t.etp.value_or(1)}};
   for (const auto& [flag, size] : ranks) check_size(flag, size, kMostRanks, findings);
   check_size("--seq", t.seq, kMostTokens, findings);
   check_size("--micro-batch", t.micro_batch, 65536, findings);
@@ -133,8 +137,7 @@ mcore::Place place_of(const cost::DeviceProfile& device) {
     if (device.name.starts_with(row.prefix)) place.compute_capability = row.capability;
   }
   const bool before_hopper = place.compute_capability < 90;
-  place.attention =
-      before_hopper ? mcore::AttentionKernel::kFlash : mcore::AttentionKernel::kCudnn;
+  place.attention = before_hopper ? mcore::AttentionKernel::kFlash : mcore::AttentionKernel::kCudnn;
   place.cublas_32mib = !before_hopper;
   return place;
 }
@@ -156,9 +159,10 @@ void check_run(const mcore::Run& run, Findings& findings) {
   const auto divides = [&](std::string_view what, int64_t whole, int64_t part,
                            std::string_view by) {
     if (part > 0 && whole % part == 0) return;
-    findings.push_back({"plan.does-not-divide",
-                        fmt::format("{} must be a multiple of {}: {} and {}", what, by, whole, part),
-                        fmt::format("choose {} to divide it", by)});
+    findings.push_back(
+        {"plan.does-not-divide",
+         fmt::format("{} must be a multiple of {}: {} and {}", what, by, whole, part),
+         fmt::format("choose {} to divide it", by)});
   };
   const mcore::Parallel& p = run.parallel;
   divides("the number of heads", run.model.attention.num_heads, p.tensor, "--tp");
@@ -166,12 +170,11 @@ void check_run(const mcore::Run& run, Findings& findings) {
   divides("the number of layers", static_cast<int64_t>(run.model.layers.size()),
           p.pipeline * p.virtual_stages, "--pp times --vpp");
   divides("--seq", run.batch.seq, 2 * p.context, "twice --cp");
-  divides("--global-batch", run.batch.global, run.batch.micro * p.data,
-          "--micro-batch times --dp");
+  divides("--global-batch", run.batch.global, run.batch.micro * p.data, "--micro-batch times --dp");
   if (run.model.experts.num_experts > 0) {
     divides("the number of experts", run.model.experts.num_experts, p.expert, "--ep");
-    divides("--tp times --cp times --dp", p.tensor * p.context * p.data,
-            p.expert * p.expert_tensor, "--ep times --etp");
+    divides("--tp times --cp times --dp", p.tensor * p.context * p.data, p.expert * p.expert_tensor,
+            "--ep times --etp");
   } else if (p.expert > 1) {
     findings.push_back({"plan.no-experts",
                         fmt::format("--ep needs a model with experts: {}", p.expert),
@@ -204,8 +207,8 @@ std::optional<mcore::Model> model_named(const std::string& name, Findings& findi
 Parsed<MegatronPlanOptions> settle(const Typed& typed, MegatronPlanOptions options,
                                    Findings findings) {
   const auto reject = [&] {
-    return Parsed<MegatronPlanOptions>{
-        {}, Checked<MegatronPlanOptions>::reject(std::move(findings))};
+    return Parsed<MegatronPlanOptions>{{},
+                                       Checked<MegatronPlanOptions>::reject(std::move(findings))};
   };
   check_sizes(typed, findings);
   options.model = typed.model;

@@ -18,7 +18,7 @@ struct MegatronPlanOptions {
   mcore::Run run;
   std::string model;  // as it is called
   cost::DeviceProfile device;
-  std::optional<Bytes> budget;  // nothing: the device's memory
+  std::optional<Bytes> budget;              // nothing: the device's memory
   std::optional<mcore::Recompute> setting;  // that the user runs now
   Emit emit = Emit::kNone;
   bool json = false;

@@ -21,12 +21,12 @@ Findings nothing_fits(const MegatronPlanOptions& options, Bytes budget,
                    to_text(rank.upper), rank.rank, rank.phase),
        "change the run: each lever below was evaluated with full:uniform:1"}};
   for (const plan::MegatronLever& lever : plan::levers_of(options.run, options.device, budget)) {
-    findings.push_back({"plan.lever",
-                        fmt::format("with {} the fullest rank holds {}: {}", lever.change,
-                                    to_text(lever.peak), plan::to_text(lever.verdict)),
-                        fmt::format("a step on {} GPUs would take {:.3g} s", lever.num_gpus,
-                                    lever.step_s),
-                        Severity::kNote});
+    findings.push_back(
+        {"plan.lever",
+         fmt::format("with {} the fullest rank holds {}: {}", lever.change, to_text(lever.peak),
+                     plan::to_text(lever.verdict)),
+         fmt::format("a step on {} GPUs would take {:.3g} s", lever.num_gpus, lever.step_s),
+         Severity::kNote});
   }
   return findings;
 }
@@ -55,9 +55,8 @@ int megatron_plan(const std::vector<std::string>& arguments) {
                                                        plan::usual_settings(options.run)),
                        .chosen = std::move(chosen)};
   if (options.setting) {
-    view.current = plan::predict_settings(options.run, options.device, budget,
-                                          {*options.setting})
-                       .front();
+    view.current =
+        plan::predict_settings(options.run, options.device, budget, {*options.setting}).front();
   }
   print(options.json ? to_json(view) : to_text(view));
   return fits ? kExitOk : kExitFindings;

@@ -58,12 +58,11 @@ std::string ranks_table(const MegatronView& view, const PredictedSetting& settin
                    {"verdict"},
                    {"highest in"}});
   for (const RankBytes& rank : setting.prediction.ranks) {
-    table.add_row({fmt::format("{}", rank.rank),
-                   fmt::format("{}", layers_of(view.options.run, rank.rank)),
-                   fmt::format("{}", mcore::memory::num_warmup(view.options.run, rank.rank)),
-                   gib(account(rank, "state")), gib(account(rank, "saved")), gib(rank.allocated),
-                   gib(rank.upper), gib(rank.reserved), std::string(to_text(rank.verdict)),
-                   rank.phase});
+    table.add_row(
+        {fmt::format("{}", rank.rank), fmt::format("{}", layers_of(view.options.run, rank.rank)),
+         fmt::format("{}", mcore::memory::num_warmup(view.options.run, rank.rank)),
+         gib(account(rank, "state")), gib(account(rank, "saved")), gib(rank.allocated),
+         gib(rank.upper), gib(rank.reserved), std::string(to_text(rank.verdict)), rank.phase});
   }
   return table.to_text();
 }
@@ -74,8 +73,8 @@ std::string cost_of(const MegatronView& view, const PredictedSetting& setting) {
   return fmt::format("{:+.1f} +-{:.1f} %", cost.percent, cost.band);
 }
 
-void add_setting(const MegatronView& view, const std::string& name,
-                 const PredictedSetting& setting, TextTable& table) {
+void add_setting(const MegatronView& view, const std::string& name, const PredictedSetting& setting,
+                 TextTable& table) {
   const RankBytes& fullest = setting.prediction.fullest();
   table.add_row({name, gib(fullest.allocated), gib(fullest.upper), fmt::format("{}", fullest.rank),
                  std::string(to_text(setting.prediction.verdict())),

@@ -86,8 +86,9 @@ void check_names(const json& object, Findings& findings) {
 
 MachineRates default_rates() {
   return {.name = "cpu",
-          .source = "refrain calibrate: llama-60m, 4 sequences of 512, 2 threads, f32; two cores of "
-                    "an Intel Xeon with AVX-512",
+          .source =
+              "refrain calibrate: llama-60m, 4 sequences of 512, 2 threads, f32; two cores of "
+              "an Intel Xeon with AVX-512",
           .gemm_flops = 2.2e11,
           .attention_forward_flops = 1.36e11,
           .attention_backward_flops = 1.36e11,

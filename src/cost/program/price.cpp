@@ -81,7 +81,7 @@ Work work_of(const model::ModelGraph& graph, const program::Program& program, co
   return {kind, gathers ? bytes - bytes_of(program, step.params) : bytes};
 }
 
-double MachineRates::* rate_of(WorkKind kind) {
+double MachineRates::*rate_of(WorkKind kind) {
   switch (kind) {
     case WorkKind::kGemm:
       return &MachineRates::gemm_flops;
@@ -99,8 +99,8 @@ double MachineRates::* rate_of(WorkKind kind) {
   RC_CHECK(false, "work of kind {}", static_cast<int>(kind));
 }
 
-double seconds_of(const model::ModelGraph& graph, const program::Program& program,
-                  const Step& step, const MachineRates& rates) {
+double seconds_of(const model::ModelGraph& graph, const program::Program& program, const Step& step,
+                  const MachineRates& rates) {
   const Work work = work_of(graph, program, step);
   return rates.step_s + work.amount / (rates.*rate_of(work.kind));
 }

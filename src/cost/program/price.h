@@ -28,7 +28,7 @@ Work work_of(const model::ModelGraph& graph, const program::Program& program,
              const program::Step& step);
 
 /// The rate of a kind of work: the member of MachineRates that it is divided by.
-double MachineRates::* rate_of(WorkKind kind);
+double MachineRates::*rate_of(WorkKind kind);
 
 /// Seconds of one step of the Program, whatever its kind.
 double seconds_of(const model::ModelGraph& graph, const program::Program& program,

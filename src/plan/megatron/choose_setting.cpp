@@ -41,8 +41,8 @@ PredictedSetting cheapest_that_fits(const mcore::Run& run, const cost::DevicePro
     PredictedSetting predicted{candidate.recompute,
                                predict(with(run, candidate.recompute), device, budget)};
     if (predicted.prediction.verdict() == Verdict::kFits) return predicted;
-    if (!leanest || predicted.prediction.fullest().allocated <
-                        leanest->prediction.fullest().allocated) {
+    if (!leanest ||
+        predicted.prediction.fullest().allocated < leanest->prediction.fullest().allocated) {
       leanest = std::move(predicted);
     }
   }

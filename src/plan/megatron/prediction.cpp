@@ -22,14 +22,13 @@ RankBytes rank_bytes(const mcore::Run& run, int64_t rank, Bytes budget) {
     bytes.verdict = Verdict::kOutOfMemory;
     return bytes;
   }
-  bytes.verdict = bytes.upper <= budget && bytes.reserved <= budget ? Verdict::kFits
-                                                                    : Verdict::kAtRisk;
+  bytes.verdict =
+      bytes.upper <= budget && bytes.reserved <= budget ? Verdict::kFits : Verdict::kAtRisk;
   if (bytes.reserved <= budget) return bytes;
   // More was reserved than there is: replay with the limit, under which cached segments go back.
   const allocator::Stream stream = mcore::memory::rank_stream(run, rank, kSteps);
   const allocator::Limits limits{.device = budget};
-  const allocator::SegmentComparison segments =
-      allocator::compare_expandable(stream, {}, limits);
+  const allocator::SegmentComparison segments = allocator::compare_expandable(stream, {}, limits);
   bytes.fails_by_fragmentation = segments.as_set.failure.has_value();
   bytes.expandable_segments_fit = segments.expandable_fits();
   if (bytes.fails_by_fragmentation) bytes.verdict = Verdict::kOutOfMemory;
@@ -62,8 +61,7 @@ Verdict MegatronPrediction::verdict() const {
   return worst;
 }
 
-MegatronPrediction predict(const mcore::Run& run, const cost::DeviceProfile& device,
-                           Bytes budget) {
+MegatronPrediction predict(const mcore::Run& run, const cost::DeviceProfile& device, Bytes budget) {
   MegatronPrediction prediction{.time = cost::step_time(run, device)};
   for (int64_t rank = 0; rank < run.parallel.pipeline; ++rank) {
     prediction.ranks.push_back(rank_bytes(run, rank, budget));

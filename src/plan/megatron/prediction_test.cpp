@@ -25,12 +25,8 @@ mcore::Run llama3_70b() {
   model.linear_bias = model.tied_embeddings = false;
   model.positions = mcore::Model::Positions::kRope;
   model.attention_dropout = model.hidden_dropout = 0;
-  run.parallel = {.num_gpus = 32,
-                  .tensor = 4,
-                  .pipeline = 4,
-                  .virtual_stages = 5,
-                  .sequence = true,
-                  .data = 2};
+  run.parallel = {
+      .num_gpus = 32, .tensor = 4, .pipeline = 4, .virtual_stages = 5, .sequence = true, .data = 2};
   run.batch = {.micro = 1, .global = 32, .seq = 4096};
   run.numerics.gemms = mcore::LowPrecision::kFp8Current;
   run.optimizer = {.distributed = true, .overlap_grad_reduce = true, .overlap_param_gather = true};
@@ -78,8 +74,8 @@ TEST(Prediction, ReproducesWhatThePublishedRunsFound) {
   EXPECT_LT(mlp.fullest().allocated, none.fullest().allocated);
   EXPECT_NEAR(none.time.step_s / mlp.time.step_s, 1 - 0.16, 0.02);
   EXPECT_GT(both.time.step_s, mlp.time.step_s);
-  const double freed_by_both = static_cast<double>(
-      (mlp.fullest().allocated - both.fullest().allocated).count());
+  const double freed_by_both =
+      static_cast<double>((mlp.fullest().allocated - both.fullest().allocated).count());
   EXPECT_LT(freed_by_both, 0.01 * static_cast<double>(none.fullest().allocated.count()));
 }
 
