@@ -1,5 +1,5 @@
 // What files that use LibTorch, and their tests, include most and pay most for; precompiled by
-// refrain_share_libtorch_headers(). It replaces no include: `make lint` builds without it.
+// refrain_share_headers(). It replaces no include: `make lint` builds without it.
 #pragma once
 
 #include <ATen/Parallel.h>

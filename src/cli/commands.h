@@ -7,6 +7,7 @@
 
 namespace refrain::cli {
 
+int accuracy_command(const std::vector<std::string>& arguments);
 int train_command(const std::vector<std::string>& arguments);
 int bench_command(const std::vector<std::string>& arguments);
 int calibrate_command(const std::vector<std::string>& arguments);

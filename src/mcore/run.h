@@ -41,8 +41,8 @@ struct StateSize {
 
 struct ExpertSize {
   int64_t num_experts = 0, topk = 0, ffn = 0;
-  int64_t shared_ffn = 0;   // total width of the shared experts
-  int64_t latent_dim = 0;   // experts read and write this width instead of hidden
+  int64_t shared_ffn = 0;  // total width of the shared experts
+  int64_t latent_dim = 0;  // experts read and write this width instead of hidden
   bool grouped_gemm = false;
   bool router_fp32 = false;
   std::string dispatcher = "allgather";  // "allgather", "alltoall", "deepep", "hybridep"
@@ -89,7 +89,14 @@ struct Batch {
 };
 
 enum class Precision : uint8_t { kF32, kF16, kBf16 };
-enum class LowPrecision : uint8_t { kNone, kFp8Delayed, kFp8Current, kFp8Blockwise, kMxfp8, kNvfp4 };
+enum class LowPrecision : uint8_t {
+  kNone,
+  kFp8Delayed,
+  kFp8Current,
+  kFp8Blockwise,
+  kMxfp8,
+  kNvfp4
+};
 
 struct Numerics {
   Precision params = Precision::kBf16;
@@ -106,9 +113,9 @@ struct Optimizer {
   int64_t instances = 1;  // of the distributed optimizer
   bool overlap_grad_reduce = false;
   bool overlap_param_gather = false;
-  bool pad_buckets = false;        // for high bus bandwidth
+  bool pad_buckets = false;  // for high bus bandwidth
   bool fsdp = false;
-  double offload_fraction = 0;     // of the state, to the host
+  double offload_fraction = 0;  // of the state, to the host
   bool precision_aware = false;
   int64_t main_param_bytes = 4, moment_bytes = 4;  // an element
   bool trains_adapters_only = false;               // LoRA
@@ -122,8 +129,8 @@ struct Recompute {
 
 /// Activations that wait for backward in host memory.
 struct Offload {
-  int64_t num_layers = 0;         // the first ones, whole (cpu_offloading_num_layers)
-  std::set<std::string> modules;  // fine-grained: "expert_fc1", "moe_act", "core_attn", ...
+  int64_t num_layers = 0;          // the first ones, whole (cpu_offloading_num_layers)
+  std::set<std::string> modules;   // fine-grained: "expert_fc1", "moe_act", "core_attn", ...
   int64_t min_elements = 1 << 20;  // smaller tensors stay
   double fraction = 1;             // of what could leave
 };
@@ -139,15 +146,15 @@ struct Place {
   AttentionKernel attention = AttentionKernel::kCudnn;
   HeadLoss head_loss = HeadLoss::kUnfused;
   bool deterministic = false;
-  bool cublas_32mib = true;  // its workspace; else 8.125 MiB
+  bool cublas_32mib = true;      // its workspace; else 8.125 MiB
   std::set<std::string> graphs;  // captured scopes, or "full_iteration"
   bool tp_overlap = false, ep_overlap = false;
   bool offloads_activations = false;
   int64_t deferred_head_gradients = 0;  // micro-batches that keep logits' gradients to the end
-  bool old_recording = false;  // before October 2025: see memory terms' traps
-  bool lts = false;            // the long-term-support container
-  bool resumed = false;        // the optimizer state was loaded before the first step
-  std::string allocator_conf;  // PYTORCH_CUDA_ALLOC_CONF as set, for allocator::Settings
+  bool old_recording = false;           // before October 2025: see memory terms' traps
+  bool lts = false;                     // the long-term-support container
+  bool resumed = false;                 // the optimizer state was loaded before the first step
+  std::string allocator_conf;           // PYTORCH_CUDA_ALLOC_CONF as set, for allocator::Settings
 };
 
 struct Run {

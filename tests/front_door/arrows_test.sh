@@ -29,7 +29,7 @@ header_of() { find "$kSource/src/$1" -name '*.h' -printf "$1/%P\n" | sort | sed 
 own_header_of() {
   local arrow
   arrow=$(awk -v name="$1" '$1 == name {print $2}' "$kIncludes")
-  find -L "$arrow" -name '*.h' -printf '%P\n' | sort | sed -n 1p
+  find -L "$arrow" -name '*.h' -printf '%d %P\n' | sort -n | sed -n '1s/^[0-9]* //p'
 }
 
 # compiles LIBRARY HEADER: whether a source of the library could include the header.

@@ -4,7 +4,10 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/megatron/megatron_options.h"
+#include "cli/megatron/megatron_plan.h"
 #include "cli/options.h"
+#include "cli/plan/plan_page.h"
 #include "cli/plan/plan_view.h"
 #include "cli/spine.h"
 #include "plan/choose.h"
@@ -23,6 +26,7 @@ void save(const std::string& path, const std::string& text) {
 }  // namespace
 
 int plan_command(const std::vector<std::string>& arguments) {
+  if (names_hardware(arguments)) return megatron_plan(arguments);
   const Parsed<config::EnginePlanOptions> parsed = parse_engine_plan(arguments);
   if (const auto code = answer(parsed)) return *code;
   const config::EnginePlanOptions& options = *parsed.options.value;
@@ -37,10 +41,12 @@ int plan_command(const std::vector<std::string>& arguments) {
     return tell(plan::with_levers(std::move(chosen.findings), planner)), kExitFindings;
   }
   const std::vector<plan::StandardStep> standards = plan::standard_steps(workload);
-  const PlanView view = {workload, *chosen.value, budget, planner.least_peak(), standards};
+  const PlanView view = {workload,  *chosen.value,       budget, planner.least_peak(),
+                         standards, !options.plan.budget};
   tell(parsed.options.findings);
   print(options.json ? to_json(view) : to_text(view));
   if (options.why && !options.json) print(reasons_text(view));
+  if (!options.html.empty()) save(options.html, report::to_html(plan_page_of(view, planner)));
   if (!options.save.empty()) save(options.save, plan::write_plan(workload, *chosen.value));
   return kExitOk;
 }

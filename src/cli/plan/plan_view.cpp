@@ -16,8 +16,8 @@ using nlohmann::ordered_json;
 using plan::LayerDecision;
 using plan::StandardStep;
 
-const std::vector<config::Label> kMegatronLabels = {
-    config::Label::kCoreAttn, config::Label::kLayernorm, config::Label::kMlp};
+const std::vector<config::Label> kMegatronLabels = {config::Label::kCoreAttn,
+                                                    config::Label::kLayernorm, config::Label::kMlp};
 
 double base_s(const PlanView& view) {
   return view.plan.timing.total_s() - view.plan.timing.replay_s;
@@ -53,19 +53,6 @@ std::string decisions_table(const PlanView& view) {
   return table.to_text();
 }
 
-/// The settings people publish, out of all that were evaluated.
-bool is_shown(const RecomputeSetting& setting, int64_t num_layers) {
-  switch (setting.granularity) {
-    case config::Granularity::kNone:
-      return true;
-    case config::Granularity::kSelective:
-      return setting.labels.size() == 1 || setting.labels == kMegatronLabels;
-    case config::Granularity::kFull:
-      return setting.num_layers <= 2 || setting.num_layers == num_layers / 2;
-  }
-  return false;
-}
-
 std::string standards_table(const PlanView& view) {
   TextTable table({{"setting"},
                    {"peak", Align::kRight},
@@ -77,7 +64,7 @@ std::string standards_table(const PlanView& view) {
                    peak <= view.budget ? "yes" : "no", overhead(view, timing)});
   };
   for (const StandardStep& step : view.standards) {
-    if (is_shown(step.setting, view.workload.model.num_layers)) {
+    if (is_common(step.setting, view.workload.model.num_layers)) {
       add(to_text(step.setting), step.peak, step.timing);
     }
   }
@@ -114,6 +101,18 @@ ordered_json standard_json(const StandardStep& step, Bytes budget) {
 }
 
 }  // namespace
+
+bool is_common(const RecomputeSetting& setting, int64_t num_layers) {
+  switch (setting.granularity) {
+    case config::Granularity::kNone:
+      return true;
+    case config::Granularity::kSelective:
+      return setting.labels.size() == 1 || setting.labels == kMegatronLabels;
+    case config::Granularity::kFull:
+      return setting.num_layers <= 2 || setting.num_layers == num_layers / 2;
+  }
+  return false;
+}
 
 std::string to_text(const PlanView& view) {
   const plan::EnginePlan& p = view.plan;

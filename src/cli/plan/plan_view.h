@@ -15,6 +15,7 @@ struct PlanView {
   Bytes budget;
   Bytes least_peak;
   const std::vector<plan::StandardStep>& standards;
+  bool leanest = false;  // no budget was given
 };
 
 std::string to_text(const PlanView& view);
@@ -22,5 +23,8 @@ std::string to_json(const PlanView& view);
 
 /// What each activation frees and costs, and what decided.
 std::string reasons_text(const PlanView& view);
+
+/// The settings people publish, out of all that were evaluated.
+bool is_common(const config::RecomputeSetting& setting, int64_t num_layers);
 
 }  // namespace refrain::cli

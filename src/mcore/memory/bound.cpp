@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "mcore/memory/rank_stream.h"
 #include "mcore/memory/tape/sizes.h"
 
 namespace refrain::mcore::memory {
@@ -20,6 +19,19 @@ Bytes compilation(const Run& run) {
   const int64_t entries =
       sizes_of(run, run.batch.seq).tokens * padded_vocab(run) / run.parallel.tensor;
   return Bytes(3 * 4 * entries);
+}
+
+/// Groups of offloaded modules that are back early or never left.
+Bytes waiting_groups(const Run& run, const allocator::Stream& stream) {
+  Bytes largest;
+  if (run.offload.modules.empty()) return largest;
+  for (const allocator::Event& event : stream.events) {
+    if (event.kind != allocator::Event::Kind::kAllocate) continue;
+    if (stream.postings[event.posting].starts_with("saved/")) {
+      largest = std::max(largest, event.bytes);
+    }
+  }
+  return largest * 2;
 }
 
 }  // namespace
@@ -52,12 +64,13 @@ Bytes misfits(const allocator::Stream& stream, const allocator::Result& result) 
   return allowed;
 }
 
-Bytes upper_bound(const Run& run, int64_t rank, const allocator::Settings& settings) {
-  constexpr int kSteps = 2;
+Bytes upper_bound(const Run& run, int64_t rank, const allocator::Settings& settings,
+                  int num_steps) {
   const allocator::Stream stream =
-      rank_stream(cautious(run), rank, kSteps, cautious_assumptions());
+      rank_stream(cautious(run), rank, num_steps, cautious_assumptions());
   const allocator::Result result = allocator::replay(stream, settings);
-  return result.allocated.bytes + misfits(stream, result) + kOneElementTensors + compilation(run);
+  return result.allocated.bytes + misfits(stream, result) + waiting_groups(run, stream) +
+         compilation(run) + kOneElementTensors;
 }
 
 }  // namespace refrain::mcore::memory

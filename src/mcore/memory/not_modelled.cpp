@@ -11,10 +11,10 @@ using Reason = std::optional<std::string>;
 
 Reason without_size(const Run& run) {
   const Parallel& parallel = run.parallel;
-  const int64_t sizes[] = {run.model.hidden,       run.model.vocab,       run.batch.micro,
-                           run.batch.global,       run.batch.seq,         parallel.tensor,
+  const int64_t sizes[] = {run.model.hidden,       run.model.vocab,         run.batch.micro,
+                           run.batch.global,       run.batch.seq,           parallel.tensor,
                            parallel.pipeline,      parallel.virtual_stages, parallel.context,
-                           parallel.expert,        parallel.expert_tensor, parallel.data,
+                           parallel.expert,        parallel.expert_tensor,  parallel.data,
                            run.optimizer.instances};
   if (std::any_of(std::begin(sizes), std::end(sizes), [](int64_t size) { return size < 1; })) {
     return "a size or degree of parallelism is not known";
@@ -28,8 +28,7 @@ std::optional<int64_t> placed_layers(const Run& run) {
   for (int64_t stage = 0; stage < run.parallel.virtual_stages; ++stage) {
     for (int64_t rank = 0; rank < run.parallel.pipeline; ++rank) {
       const auto& layout = run.parallel.layout;
-      if (!layout.empty() &&
-          (stage >= std::ssize(layout) || rank >= std::ssize(layout[stage]))) {
+      if (!layout.empty() && (stage >= std::ssize(layout) || rank >= std::ssize(layout[stage]))) {
         return {};
       }
       const int64_t count = stage_layers(run, rank, stage).count;
@@ -46,19 +45,22 @@ Reason bad_layout(const Run& run) {
     return fmt::format("the pipeline's chunks do not hold the model's {} layers",
                        run.model.layers.size());
   }
-  const int64_t micro_batches = num_micro_batches(run);
-  if (run.parallel.virtual_stages > 1 && micro_batches % run.parallel.pipeline != 0) {
-    return fmt::format("{} micro-batches do not fill an interleaved pipeline of {}", micro_batches,
-                       run.parallel.pipeline);
+  // What does not fill the last group must still fill the pipeline
+  // (core/pipeline_parallel/schedules.py, forward_backward_pipelining_with_interleaving).
+  const int64_t micro_batches = num_micro_batches(run), ranks = run.parallel.pipeline;
+  const int64_t group = run.parallel.group_size > 0 ? run.parallel.group_size : ranks;
+  const int64_t rest = micro_batches % group;
+  if (run.parallel.virtual_stages > 1 && (group < ranks || (rest != 0 && rest < ranks))) {
+    return fmt::format("{} micro-batches in groups of {} do not fill an interleaved pipeline of {}",
+                       micro_batches, group, ranks);
   }
   return {};
 }
 
 Reason bad_experts(const Run& run) {
   const bool has_experts =
-      std::any_of(run.model.layers.begin(), run.model.layers.end(), [](const LayerKind& kind) {
-        return kind.feed_forward == FeedForward::kExperts;
-      });
+      std::any_of(run.model.layers.begin(), run.model.layers.end(),
+                  [](const LayerKind& kind) { return kind.feed_forward == FeedForward::kExperts; });
   if (!has_experts) return {};
   const ExpertSize& experts = run.model.experts;
   if (experts.num_experts < run.parallel.expert || experts.ffn < 1 || experts.topk < 1) {

@@ -5,12 +5,12 @@
 
 namespace refrain::mcore::memory {
 
-RankPeak rank_peak(const Run& run, int64_t rank, const allocator::Settings& settings) {
-  constexpr int kSteps = 2;
-  allocator::Result result = allocator::replay(rank_stream(run, rank, kSteps), settings);
+RankPeak rank_peak(const Run& run, int64_t rank, const allocator::Settings& settings,
+                   int num_steps) {
+  allocator::Result result = allocator::replay(rank_stream(run, rank, num_steps), settings);
   return {.rank = rank,
           .peak_allocated = result.allocated.bytes,
-          .upper = upper_bound(run, rank, settings),
+          .upper = upper_bound(run, rank, settings, num_steps),
           .peak_reserved = result.reserved.bytes,
           .at_rest = result.end.usage.allocated,
           .where = result.allocated.phase,

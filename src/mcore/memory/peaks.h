@@ -22,11 +22,12 @@ struct RankPeak {
   std::vector<allocator::PostingNode> accounts;  // live at the peak, the largest first
 };
 
-/// Two steps of pipeline rank `rank`, replayed: the second is the steady state, since the optimizer's
+/// Steps of pipeline rank `rank`, replayed. The second is the steady state, since the optimizer's
 /// moments come at the end of the first.
-RankPeak rank_peak(const Run& run, int64_t rank, const allocator::Settings& settings = {});
+RankPeak rank_peak(const Run& run, int64_t rank, const allocator::Settings& settings = {},
+                   int num_steps = 2);
 
-/// All pipeline ranks, in order.
+/// All pipeline ranks, in order, over two steps.
 std::vector<RankPeak> rank_peaks(const Run& run, const allocator::Settings& settings = {});
 
 }  // namespace refrain::mcore::memory

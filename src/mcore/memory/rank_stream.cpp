@@ -14,7 +14,7 @@ allocator::Stream rank_stream(const Run& run, int64_t rank, int num_steps,
   RC_CHECK(rank >= 0 && rank < run.parallel.pipeline, "rank {} of {}", rank, run.parallel.pipeline);
   Memory memory;
   memory.mark("construction");
-  Stage stage(run, rank, memory, assumptions);
+  Stage stage(run, rank, memory, assumptions.expert_load);
   for (int step = 1; step <= num_steps; ++step) {
     memory.begin(fmt::format("step {}", step));
     stage.begin_step();

@@ -21,8 +21,8 @@ void no_pipeline(int64_t micro_batches, Stage& stage) {
   }
 }
 
-/// forward_backward_pipelining_without_interleaving. Members are the function's variables: what they
-/// hold lives until they are assigned again.
+/// forward_backward_pipelining_without_interleaving. Members are the function's variables: what
+/// they hold lives until they are assigned again.
 class OneForwardOneBackward {
  public:
   OneForwardOneBackward(const Run& run, int64_t rank, Stage& stage)
@@ -93,8 +93,8 @@ std::vector<int64_t> forward_order(const Run& run) {
   return order;
 }
 
-/// forward_backward_pipelining_with_interleaving, with communication overlapped, as it is by default.
-/// Members are the function's variables.
+/// forward_backward_pipelining_with_interleaving, with communication overlapped, as it is by
+/// default. Members are the function's variables.
 class Interleaved {
  public:
   Interleaved(const Run& run, int64_t rank, Stage& stage)
@@ -130,7 +130,8 @@ class Interleaved {
     return forward ? stage : last_stage() - stage;
   }
 
-  /// The chunk for which a tensor arrives after turn `k`, or nothing (recv_tensor_from_previous_stage).
+  /// The chunk for which a tensor arrives after turn `k`, or nothing
+  /// (recv_tensor_from_previous_stage).
   std::optional<int64_t> next_stage(int64_t k, bool forward) const {
     if (k + 1 >= static_cast<int64_t>(order_.size())) return std::nullopt;
     const bool leading = forward ? rank_ == 0 : is_last_rank();
@@ -193,8 +194,8 @@ class Interleaved {
     if (k + 1 == warmup_ && warmup_ < total && !is_last_rank()) receive_gradient(last_stage());
   }
 
-  /// One forward and one backward. Where experts' communication overlaps with computation, layers of
-  /// both alternate and the backward's loss head comes first (combined_1f1b.py): by the time the
+  /// One forward and one backward. Where experts' communication overlaps with computation, layers
+  /// of both alternate and the backward's loss head comes first (combined_1f1b.py): by the time the
   /// forward reaches its own head, the backward's layers are gone.
   void steady(int64_t k) {
     deallocate(output_);
@@ -230,8 +231,8 @@ class Interleaved {
   Stage& stage_;
   std::vector<int64_t> order_;
   int64_t warmup_;
-  std::vector<std::deque<Tensor>> inputs_;         // received, by virtual stage
-  std::vector<std::deque<Storage>> gradients_;     // received, by virtual stage
+  std::vector<std::deque<Tensor>> inputs_;          // received, by virtual stage
+  std::vector<std::deque<Storage>> gradients_;      // received, by virtual stage
   std::vector<std::deque<ForwardPassPtr>> flight_;  // by virtual stage
   /// What the warm-up received last, unless it overlaps. Nothing assigns it afterwards, so it holds
   /// that tensor and its gradient to the end of the step.

@@ -4,19 +4,19 @@
 
 #include <utility>
 
-#include "mcore/memory/layer/attention.h"
 #include "mcore/memory/layer/embedding.h"
+#include "mcore/memory/layer/halves.h"
 #include "mcore/memory/layer/head.h"
 #include "mcore/memory/layer/layer.h"
 #include "mcore/memory/state/parameters.h"
 
 namespace refrain::mcore::memory {
 
-Stage::Stage(const Run& run, int64_t rank, Memory& memory, const Assumptions& assumptions)
+Stage::Stage(const Run& run, int64_t rank, Memory& memory, double expert_load)
     : run_(run),
       rank_(rank),
       memory_(memory),
-      expert_load_(assumptions.expert_load),
+      expert_load_(expert_load),
       state_(run, rank, memory),
       caches_(run, memory),
       sizes_(sizes_of(run, run.batch.seq)),
@@ -71,8 +71,9 @@ std::vector<Storage> Stage::batch(int64_t virtual_stage) {
 
 Tensor Stage::decoder(Pass& pass, int64_t virtual_stage, Tensor x) {
   const StageLayers stage = stage_layers(run_, rank_, virtual_stage);
-  const auto kinds = std::span(run_.model.layers)
-                         .subspan(static_cast<size_t>(stage.first), static_cast<size_t>(stage.count));
+  const auto kinds =
+      std::span(run_.model.layers)
+          .subspan(static_cast<size_t>(stage.first), static_cast<size_t>(stage.count));
   return layers(pass, std::move(x), kinds, /*padding_mask=*/run_.model.family == Family::kBert);
 }
 
@@ -119,14 +120,22 @@ ForwardPassPtr Stage::forward(int64_t virtual_stage, Tensor input) {
     x = is_first(virtual_stage) ? embedding(pass) : forward->input;
     x = decoder(pass, virtual_stage, std::move(x));
   }
-  if (is_last(virtual_stage)) {
-    x = final_norm(pass, x);
-    if (run_.model.family == Family::kBert) x = masked_language_transform(pass, x);
-    if (run_.model.mtp_layers > 0) x = multi_token_prediction(pass, x, multi_token_kind(run_));
-    x = head(pass, x);
-  }
+  if (is_last(virtual_stage)) x = loss(pass, virtual_stage, x);
   forward->output = std::move(x);
   return forward;
+}
+
+Tensor Stage::loss(Pass& pass, int64_t virtual_stage, const Tensor& x) {
+  pass.graph->record({}, [this, virtual_stage]() -> Gradients {
+    memory_.mark(fmt::format("backward, chunk {}", virtual_stage));
+    return {};
+  });
+  Tensor normed = final_norm(pass, x);
+  if (run_.model.family == Family::kBert) normed = masked_language_transform(pass, normed);
+  if (run_.model.mtp_layers > 0) {
+    normed = multi_token_prediction(pass, normed, multi_token_kind(run_));
+  }
+  return head(pass, normed);
 }
 
 void Stage::backward(int64_t virtual_stage, ForwardPass& pass, Storage gradient) {

@@ -4,7 +4,6 @@
 #include <memory>
 #include <vector>
 
-#include "mcore/memory/assumptions.h"
 #include "mcore/memory/ops/pass.h"
 #include "mcore/memory/state/static_state.h"
 #include "mcore/memory/tape/caches.h"
@@ -13,8 +12,8 @@
 
 namespace refrain::mcore::memory {
 
-/// A forward whose backward is still to come, or, held by a Python variable of the schedule, has run
-/// already: its graph then keeps the input that gradients were added to, and nothing else.
+/// A forward whose backward is still to come, or, held by a Python variable of the schedule, has
+/// run already: its graph then keeps the input that gradients were added to, and nothing else.
 struct ForwardPass {
   Tensor input;
   Tensor output;
@@ -25,7 +24,8 @@ using ForwardPassPtr = std::shared_ptr<ForwardPass>;
 
 class Stage {
  public:
-  Stage(const Run& run, int64_t rank, Memory& memory, const Assumptions& assumptions);
+  /// `expert_load`: rows that this rank's experts get, as a multiple of an even share.
+  Stage(const Run& run, int64_t rank, Memory& memory, double expert_load);
 
   /// Runs a micro-batch through a chunk. The chunk's module holds on to `input` until it gets
   /// another one (set_input_tensor of core/transformer/transformer_block.py).
@@ -35,7 +35,7 @@ class Stage {
   void backward(int64_t virtual_stage, ForwardPass& pass, Storage gradient);
 
   void begin_step();
-  /// Puts-off gradients of the head, then the optimizer.
+  /// The head's gradients that were put off, then the optimizer.
   void end_step();
 
   bool is_first(int64_t virtual_stage) const;
@@ -48,6 +48,7 @@ class Stage {
   Storage gather_outside_layers(int64_t virtual_stage);
   Tensor decoder(Pass& pass, int64_t virtual_stage, Tensor x);
   Tensor encoder_and_decoder(Pass& pass);
+  Tensor loss(Pass& pass, int64_t virtual_stage, const Tensor& x);
   Pass pass_of(ForwardPass& forward);
 
   const Run& run_;

@@ -1,10 +1,8 @@
-#include "mcore/memory/layer/attention.h"
-
 #include <string>
 #include <utility>
 
+#include "mcore/memory/layer/halves.h"
 #include "mcore/memory/ops/core_attention.h"
-#include "mcore/memory/ops/labels.h"
 #include "mcore/memory/ops/linear.h"
 #include "mcore/memory/ops/offload.h"
 #include "mcore/memory/ops/pointwise.h"
@@ -60,8 +58,7 @@ struct SplitHeads {
 /// Copies of queries, keys and values, which then are what attention reads.
 void copy_heads(Pass& pass, SplitHeads& split) {
   const HeadBytes& bytes = split.heads.bytes;
-  split.locals.insert(split.locals.end(), split.heads.storages.begin(),
-                      split.heads.storages.end());
+  split.locals.insert(split.locals.end(), split.heads.storages.begin(), split.heads.storages.end());
   split.heads.storages = {pass.memory.allocate(bytes.query, "saved/attention.query"),
                           pass.memory.allocate(bytes.key, "saved/attention.key"),
                           pass.memory.allocate(bytes.value, "saved/attention.value")};
@@ -103,12 +100,12 @@ SplitHeads split_heads(Pass& pass, Tensor mixed, bool padding_mask) {
 Tensor gated(Pass& pass, Tensor context) {
   Storage sigmoid = pass.memory.allocate(context.bytes(), "saved/attention.gate");
   Tensor out{pass.memory.allocate(context.bytes(), "saved/attention.gated context")};
-  pass.graph->record({context.storage, std::move(sigmoid)},
-                     [pass, from = out.gradient, to = context.gradient]() -> Gradients {
-                       const Storage incoming = take(from);
-                       return {{to, pass.memory.allocate(from->bytes,
-                                                         "gradient/attention.context")}};
-                     });
+  pass.graph->record(
+      {context.storage, std::move(sigmoid)},
+      [pass, from = out.gradient, to = context.gradient]() -> Gradients {
+        const Storage incoming = take(from);
+        return {{to, pass.memory.allocate(from->bytes, "gradient/attention.context")}};
+      });
   return out;
 }
 
@@ -143,8 +140,8 @@ Tensor attention_half(Pass& pass, const Tensor& x, bool padding_mask) {
   OutputDiscarding normed(recomputes(pass.run, "layernorm"), pass, {x.storage}, [x](Pass& region) {
     return std::vector{norm(region, x, region.sizes.region_tokens, "attention.norm")};
   });
-  const Tensor out = attend_and_project(
-      pass, column_linear(pass, normed.outputs().front(), qkv), padding_mask);
+  const Tensor out =
+      attend_and_project(pass, column_linear(pass, normed.outputs().front(), qkv), padding_mask);
   normed.discard(pass);
   return bias_dropout_add(pass, out, x);
 }
@@ -152,10 +149,10 @@ Tensor attention_half(Pass& pass, const Tensor& x, bool padding_mask) {
 Tensor cross_attention_half(Pass& pass, const Tensor& x, const Tensor& encoded,
                             const Sizes& encoder_sizes) {
   const Run& run = pass.run;
-  const Tensor normed =
-      norm(pass, x, pass.sizes.region_tokens, "cross attention.norm");
+  const Tensor normed = norm(pass, x, pass.sizes.region_tokens, "cross attention.norm");
   Tensor query = column_linear(
-      pass, normed, {.name = "cross attention.query", .in = run.model.hidden, .out = query_width(run)});
+      pass, normed,
+      {.name = "cross attention.query", .in = run.model.hidden, .out = query_width(run)});
   Pass encoder = pass;
   encoder.sizes = encoder_sizes;
   Tensor key_value = column_linear(

@@ -4,8 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "mcore/memory/layer/feed_forward.h"
-#include "mcore/memory/ops/labels.h"
+#include "mcore/memory/layer/halves.h"
 #include "mcore/memory/ops/linear.h"
 #include "mcore/memory/ops/offload.h"
 #include "mcore/memory/ops/parts.h"
@@ -94,14 +93,15 @@ Tensor dispatch(Pass& pass, const Tensor& tokens, const Traffic& traffic) {
   }
   Tensor out{std::move(rows)};
   const int64_t exchanged = traffic.bytes(gathers(run) ? traffic.group_tokens : traffic.rows);
-  pass.graph->record(std::move(indices), [pass, exchanged, bytes = tokens.bytes(),
-                                          from = out.gradient,
-                                          to = tokens.gradient]() -> Gradients {
-    Storage incoming = take(from);
-    const Storage gathered = pass.memory.allocate(exchanged, "gradient/experts.exchange");
-    incoming.reset();
-    return {{to, pass.memory.allocate(bytes, "gradient/experts.input")}};
-  });
+  pass.graph->record(std::move(indices),
+                     [pass, exchanged, bytes = tokens.bytes(), from = out.gradient,
+                      to = tokens.gradient]() -> Gradients {
+                       Storage incoming = take(from);
+                       const Storage gathered =
+                           pass.memory.allocate(exchanged, "gradient/experts.exchange");
+                       incoming.reset();
+                       return {{to, pass.memory.allocate(bytes, "gradient/experts.input")}};
+                     });
   return out;
 }
 
@@ -109,18 +109,20 @@ Tensor dispatch(Pass& pass, const Tensor& tokens, const Traffic& traffic) {
 Tensor expert_linear(Pass& pass, const Tensor& x, const Linear& linear, int64_t rows) {
   const bool copies = quantizes(pass.run) && !linear.keeps_original;
   Tensor out{pass.memory.allocate(rows * linear.out * pass.sizes.element, "saved/experts.fc")};
-  Storage kept = copies ? pass.memory.allocate(
-                              low_precision_bytes(pass.run.numerics.gemms, rows * linear.in),
-                              "saved/low-precision inputs")
-                        : x.storage;
-  pass.graph->record({std::move(kept)}, [pass, linear, bytes = x.bytes(), from = out.gradient,
-                                         to = x.gradient]() -> Gradients {
-    const Storage incoming = take(from);
-    Storage gradient = pass.memory.allocate(bytes, "gradient/experts");
-    const bool grouped = pass.run.model.experts.grouped_gemm;
-    pass.caches.weight_gradients({linear.out, linear.in}, grouped ? local_experts(pass.run) : 1);
-    return {{to, std::move(gradient)}};
-  });
+  Storage kept =
+      copies ? pass.memory.allocate(low_precision_bytes(pass.run.numerics.gemms, rows * linear.in),
+                                    "saved/low-precision inputs")
+             : x.storage;
+  pass.graph->record(
+      {std::move(kept)},
+      [pass, linear, bytes = x.bytes(), from = out.gradient, to = x.gradient]() -> Gradients {
+        const Storage incoming = take(from);
+        Storage gradient = pass.memory.allocate(bytes, "gradient/experts");
+        const bool grouped = pass.run.model.experts.grouped_gemm;
+        pass.caches.weight_gradients({linear.out, linear.in},
+                                     grouped ? local_experts(pass.run) : 1);
+        return {{to, std::move(gradient)}};
+      });
   return out;
 }
 
@@ -140,13 +142,14 @@ Tensor weighted_activation(Pass& pass, const Tensor& x) {
   }
   Tensor out{memory.allocate(bytes, "saved/experts.weighted activation")};
   product.reset();
-  pass.graph->record(std::move(kept), [pass, input_bytes = x.bytes(), from = out.gradient,
-                                       to = x.gradient]() -> Gradients {
-    Storage incoming = take(from);
-    Storage gradient = pass.memory.allocate(input_bytes, "gradient/experts.activation");
-    incoming.reset();
-    return {{to, std::move(gradient)}};
-  });
+  pass.graph->record(
+      std::move(kept),
+      [pass, input_bytes = x.bytes(), from = out.gradient, to = x.gradient]() -> Gradients {
+        Storage incoming = take(from);
+        Storage gradient = pass.memory.allocate(input_bytes, "gradient/experts.activation");
+        incoming.reset();
+        return {{to, std::move(gradient)}};
+      });
   return out;
 }
 
@@ -222,13 +225,13 @@ Tensor combine(Pass& pass, Tensor rows, int64_t out_bytes, const Traffic& traffi
   }
   Tensor combined{std::move(out)};
   const int64_t exchanged = traffic.bytes(gathers(run) ? traffic.group_tokens : traffic.rows);
-  pass.graph->record({std::move(kept)}, [pass, exchanged, traffic, from = combined.gradient,
-                                         to]() -> Gradients {
-    Storage incoming = take(from);
-    const Storage gathered = pass.memory.allocate(exchanged, "gradient/experts.exchange");
-    incoming.reset();
-    return {{to, pass.memory.allocate(traffic.bytes(traffic.rows), "gradient/experts.output")}};
-  });
+  pass.graph->record(
+      {std::move(kept)}, [pass, exchanged, traffic, from = combined.gradient, to]() -> Gradients {
+        Storage incoming = take(from);
+        const Storage gathered = pass.memory.allocate(exchanged, "gradient/experts.exchange");
+        incoming.reset();
+        return {{to, pass.memory.allocate(traffic.bytes(traffic.rows), "gradient/experts.output")}};
+      });
   return combined;
 }
 
@@ -241,11 +244,11 @@ Tensor mixture(Pass& pass, const Tensor& normed) {
   Tensor shared;
   if (experts.shared_ffn > 0) shared = shared_experts(pass, normed);
   const bool latent = experts.latent_dim > 0;
-  Tensor tokens = latent ? whole_linear(pass, normed,
-                                        {.name = "experts.latent",
-                                         .in = run.model.hidden,
-                                         .out = experts.latent_dim})
-                         : normed;
+  Tensor tokens =
+      latent ? whole_linear(
+                   pass, normed,
+                   {.name = "experts.latent", .in = run.model.hidden, .out = experts.latent_dim})
+             : normed;
   const int64_t out_bytes = tokens.bytes();
   Tensor out = combine(pass, run_experts(pass, dispatch(pass, tokens, traffic), traffic), out_bytes,
                        traffic);
@@ -266,10 +269,9 @@ Tensor experts_half(Pass& pass, const Tensor& x) {
     return std::vector{norm(region, x, region.sizes.region_tokens, "experts.norm")};
   });
   bracket.close(pass);
-  Tensor out = checkpoint_if(recomputes(run, "moe"), pass,
-                             [input = normed.outputs().front()](Pass& region) {
-                               return mixture(region, input);
-                             });
+  Tensor out = checkpoint_if(
+      recomputes(run, "moe"), pass,
+      [input = normed.outputs().front()](Pass& region) { return mixture(region, input); });
   normed.discard(pass);
   Tensor sum = bias_dropout_add(pass, out, x);
   bracket.commit(pass);

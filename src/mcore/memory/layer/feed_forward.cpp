@@ -1,8 +1,6 @@
-#include "mcore/memory/layer/feed_forward.h"
-
 #include <utility>
 
-#include "mcore/memory/ops/labels.h"
+#include "mcore/memory/layer/halves.h"
 #include "mcore/memory/ops/linear.h"
 #include "mcore/memory/ops/pointwise.h"
 #include "mcore/memory/ops/regions.h"
@@ -42,11 +40,10 @@ Tensor dense_half(Pass& pass, const Tensor& x) {
   OutputDiscarding normed(recomputes(run, "layernorm"), pass, {x.storage}, [x](Pass& region) {
     return std::vector{norm(region, x, region.sizes.region_tokens, "mlp.norm")};
   });
-  const Tensor out =
-      checkpoint_if(recomputes(run, "mlp"), pass,
-                    [input = normed.outputs().front(), fc1](Pass& region) {
-                      return activate_and_project(region, column_linear(region, input, fc1));
-                    });
+  const Tensor out = checkpoint_if(
+      recomputes(run, "mlp"), pass, [input = normed.outputs().front(), fc1](Pass& region) {
+        return activate_and_project(region, column_linear(region, input, fc1));
+      });
   normed.discard(pass);
   return bias_dropout_add(pass, out, x);
 }

@@ -28,26 +28,28 @@ Tensor output_layer(Pass& pass, const Tensor& normed) {
   const int64_t bytes = pass.sizes.rows(vocab_rows(pass));
   Tensor logits{pass.memory.allocate(bytes, "head/logits")};
   if (has_output_bias(pass.run)) logits.storage = pass.memory.allocate(bytes, "head/logits");
-  pass.graph->record({}, [pass, input = normed.storage, from = logits.gradient,
-                          to = normed.gradient]() mutable -> Gradients {
-    pass.memory.mark("loss head, backward");
-    Storage incoming = take(from);
-    pass.caches.cublas(Thread::kBackward);
-    const Storage gradient = pass.memory.allocate(pass.sizes.gathered, "gradient/head input");
-    Storage part = pass.sequence_split()
-                       ? pass.memory.allocate(pass.sizes.hidden, "gradient/head input")
-                       : gradient;
-    if (!defer(pass, incoming, input)) {
-      pass.caches.weight_gradients({vocab_rows(pass), pass.run.model.hidden});
-      incoming.reset();
-    }
-    return {{to, std::move(part)}};
-  });
+  pass.graph->record(
+      {},
+      [pass, input = normed.storage, from = logits.gradient,
+       to = normed.gradient]() mutable -> Gradients {
+        pass.memory.mark("loss head, backward");
+        Storage incoming = take(from);
+        pass.caches.cublas(Thread::kBackward);
+        const Storage gradient = pass.memory.allocate(pass.sizes.gathered, "gradient/head input");
+        Storage part = pass.sequence_split()
+                           ? pass.memory.allocate(pass.sizes.hidden, "gradient/head input")
+                           : gradient;
+        if (!defer(pass, incoming, input)) {
+          pass.caches.weight_gradients({vocab_rows(pass), pass.run.model.hidden});
+          incoming.reset();
+        }
+        return {{to, std::move(part)}};
+      });
   return logits;
 }
 
-/// The small tensors of vocab-parallel cross entropy (core/tensor_parallel/cross_entropy.py): target
-/// mask and masked targets stay, the rest is gone when the loss is there.
+/// The small tensors of vocab-parallel cross entropy (core/tensor_parallel/cross_entropy.py):
+/// target mask and masked targets stay, the rest is gone when the loss is there.
 std::vector<Storage> target_tensors(Pass& pass) {
   const int64_t tokens = pass.sizes.tokens;
   Memory& memory = pass.memory;
@@ -71,15 +73,16 @@ Tensor fused_loss(Pass& pass, Tensor logits) {
   std::vector<Storage> kept{pass.memory.allocate(tokens * 4, "head/small tensors"),
                             pass.memory.allocate(tokens * 12, "head/small tensors")};
   Tensor loss{pass.memory.allocate(tokens * 4, "head/loss")};
-  pass.graph->record(std::move(kept), [gradient = std::move(logits.storage),
-                                       to = logits.gradient]() mutable -> Gradients {
-    return {{to, std::move(gradient)}};
-  });
+  pass.graph->record(
+      std::move(kept),
+      [gradient = std::move(logits.storage), to = logits.gradient]() mutable -> Gradients {
+        return {{to, std::move(gradient)}};
+      });
   return loss;
 }
 
-/// Cross entropy over float32 logits, which become the softmax in place and in backward its gradient,
-/// cast to the logits' type while it still lives.
+/// Cross entropy over float32 logits, which become the softmax in place and in backward its
+/// gradient, cast to the logits' type while it still lives.
 Tensor vocab_parallel_loss(Pass& pass, Tensor logits) {
   Memory& memory = pass.memory;
   const int64_t entries = pass.sizes.tokens * vocab_rows(pass);
@@ -91,11 +94,12 @@ Tensor vocab_parallel_loss(Pass& pass, Tensor logits) {
   kept.push_back(std::move(softmax));
   logits.storage.reset();
   Tensor loss{memory.allocate(pass.sizes.tokens * 4, "head/loss")};
-  pass.graph->record(std::move(kept), [pass, bytes = entries * pass.sizes.element,
-                                       to = logits.gradient]() -> Gradients {
-    pass.memory.mark("loss head, backward");
-    return {{to, pass.memory.allocate(bytes, "head/logits gradient")}};
-  });
+  pass.graph->record(
+      std::move(kept),
+      [pass, bytes = entries * pass.sizes.element, to = logits.gradient]() -> Gradients {
+        pass.memory.mark("loss head, backward");
+        return {{to, pass.memory.allocate(bytes, "head/logits gradient")}};
+      });
   return loss;
 }
 
@@ -125,8 +129,7 @@ Tensor masked_language_transform(Pass& pass, const Tensor& x) {
   for (int i = 0; i < (pass.run.model.rms_norm ? 1 : 2); ++i) {
     kept.push_back(memory.allocate(pass.sizes.region_tokens * 4, "head/transform.statistics"));
   }
-  pass.graph->record(std::move(kept), [pass, from = out.gradient,
-                                       to = x.gradient]() -> Gradients {
+  pass.graph->record(std::move(kept), [pass, from = out.gradient, to = x.gradient]() -> Gradients {
     Storage gradient = take(from);
     for (int op = 0; op < 3; ++op) {
       gradient = pass.memory.allocate(pass.sizes.gathered, "gradient/head transform");

@@ -15,8 +15,8 @@ Tensor head(Pass& pass, const Tensor& normed);
 Tensor masked_language_transform(Pass& pass, const Tensor& x);
 
 /// Multi-token prediction (core/transformer/multi_token_prediction.py): for each depth an embedding
-/// of shifted tokens joined with the hidden state, one more layer of `kind`, and one more head whose
-/// loss is only added in backward. Returns the hidden states of the main head.
+/// of shifted tokens joined with the hidden state, one more layer of `kind`, and one more head
+/// whose loss is only added in backward. Returns the hidden states of the main head.
 Tensor multi_token_prediction(Pass& pass, const Tensor& normed, const LayerKind& kind);
 
 }  // namespace refrain::mcore::memory

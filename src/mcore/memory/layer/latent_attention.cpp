@@ -1,9 +1,8 @@
 #include <utility>
 #include <vector>
 
-#include "mcore/memory/layer/attention.h"
+#include "mcore/memory/layer/halves.h"
 #include "mcore/memory/ops/core_attention.h"
-#include "mcore/memory/ops/labels.h"
 #include "mcore/memory/ops/linear.h"
 #include "mcore/memory/ops/offload.h"
 #include "mcore/memory/ops/pointwise.h"
@@ -61,11 +60,12 @@ Tensor without_positions(Pass& pass, const Tensor& latent) {
   const int64_t width = size.kv_lora_rank + size.qk_rope_dim;
   Tensor part{pass.memory.allocate(latent.bytes() / width * size.kv_lora_rank,
                                    "saved/attention.key value latent part")};
-  pass.graph->record({}, [pass, bytes = latent.bytes(), from = part.gradient,
-                          to = latent.gradient]() -> Gradients {
-    const Storage incoming = take(from);
-    return {{to, pass.memory.allocate(bytes, "gradient/attention.latent")}};
-  });
+  pass.graph->record(
+      {},
+      [pass, bytes = latent.bytes(), from = part.gradient, to = latent.gradient]() -> Gradients {
+        const Storage incoming = take(from);
+        return {{to, pass.memory.allocate(bytes, "gradient/attention.latent")}};
+      });
   return part;
 }
 
@@ -87,9 +87,10 @@ std::vector<Tensor> rotate(Pass& pass, Tensor query, Tensor key_value) {
       Tensor{pass.memory.allocate(query_bytes, "saved/attention.key")},
       Tensor{pass.memory.allocate(pass.sizes.rows(widths.value), "saved/attention.value")}};
   pass.graph->record(
-      {}, [pass, query_bytes, key_value_bytes, from_query = heads[0].gradient,
-           from_key = heads[1].gradient, from_value = heads[2].gradient, to = query.gradient,
-           to_key_value = key_value.gradient]() -> Gradients {
+      {},
+      [pass, query_bytes, key_value_bytes, from_query = heads[0].gradient,
+       from_key = heads[1].gradient, from_value = heads[2].gradient, to = query.gradient,
+       to_key_value = key_value.gradient]() -> Gradients {
         Storage incoming = take(from_query);
         Storage query_gradient = pass.memory.allocate(query_bytes, "gradient/attention.query");
         incoming.reset();
@@ -143,21 +144,21 @@ Tensor latent_attention_half(Pass& pass, const Tensor& x) {
   norm_bracket.close(pass);
   OffloadBracket qkv_bracket(pass, "qkv_linear");
   const Latents latents = down_project(pass, normed.outputs().front());
-  OutputDiscarding projected(
-      recomputes(run, "mla_up_proj"), pass, {latents.query.storage, latents.key_value.storage},
-      [latents](Pass& region) { return up_project(region, latents); });
+  OutputDiscarding projected(recomputes(run, "mla_up_proj"), pass,
+                             {latents.query.storage, latents.key_value.storage},
+                             [latents](Pass& region) { return up_project(region, latents); });
   qkv_bracket.close(pass);
   qkv_bracket.commit(pass);
   const Tensor context =
       attend(pass, heads_of(pass, projected.outputs()), recomputes(run, "core_attn"));
   projected.discard(pass);
   OffloadBracket projection_bracket(pass, "attn_proj");
-  const Tensor out = row_linear(pass, context,
-                                {.name = "attention.projection",
-                                 .in = widths_of(run).value,
-                                 .out = run.model.hidden,
-                                 .keeps_original =
-                                     run.numerics.gemms != LowPrecision::kFp8Delayed});
+  const Tensor out =
+      row_linear(pass, context,
+                 {.name = "attention.projection",
+                  .in = widths_of(run).value,
+                  .out = run.model.hidden,
+                  .keeps_original = run.numerics.gemms != LowPrecision::kFp8Delayed});
   projection_bracket.close(pass);
   projection_bracket.commit(pass);
   normed.discard(pass);

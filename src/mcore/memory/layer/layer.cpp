@@ -5,8 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "mcore/memory/layer/attention.h"
-#include "mcore/memory/layer/feed_forward.h"
+#include "mcore/memory/layer/halves.h"
 #include "mcore/memory/ops/regions.h"
 #include "mcore/memory/state/parameters.h"
 
@@ -48,7 +47,7 @@ int64_t group_size(const Recompute& recompute, int64_t index) {
     case Recompute::Method::kSelective:
       return 0;
     case Recompute::Method::kUniform:
-      return recompute.num_layers;
+      return std::max<int64_t>(0, recompute.num_layers);
     case Recompute::Method::kBlock:
       return index < recompute.num_layers ? 1 : 0;
   }
@@ -80,11 +79,12 @@ Tensor with_layers_offloaded(Pass& pass, Tensor x, std::span<const LayerKind> ki
     }
     x = layer(pass, x, kinds[i], padding_mask);
     pass.graph->close();
-    pass.graph->record({}, [group = returns >= 0 && returns < offloaded ? groups[returns]
-                                                                          : nullptr]() -> Gradients {
-      if (group != nullptr) group->reload();
-      return {};
-    });
+    pass.graph->record(
+        {},
+        [group = returns >= 0 && returns < offloaded ? groups[returns] : nullptr]() -> Gradients {
+          if (group != nullptr) group->reload();
+          return {};
+        });
   }
   return x;
 }

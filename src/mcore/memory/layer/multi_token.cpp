@@ -19,12 +19,12 @@ Tensor gathered_and_split(Pass& pass, Tensor columns) {
   Tensor out{pass.sequence_split()
                  ? pass.memory.allocate(pass.sizes.hidden, "saved/residual stream")
                  : columns.storage};
-  pass.graph->record({}, [pass, columns_bytes, from = out.gradient,
-                          to = columns.gradient]() -> Gradients {
-    const Storage incoming = take(from);
-    const Storage whole = pass.memory.allocate(pass.sizes.gathered, "gradient/multi-token");
-    return {{to, pass.memory.allocate(columns_bytes, "gradient/multi-token")}};
-  });
+  pass.graph->record(
+      {}, [pass, columns_bytes, from = out.gradient, to = columns.gradient]() -> Gradients {
+        const Storage incoming = take(from);
+        const Storage whole = pass.memory.allocate(pass.sizes.gathered, "gradient/multi-token");
+        return {{to, pass.memory.allocate(columns_bytes, "gradient/multi-token")}};
+      });
   return out;
 }
 
@@ -38,10 +38,9 @@ Tensor deeper(Pass& pass, const Tensor& hidden, const LayerKind& kind) {
                              Axis::kFeatures);
   const int64_t width = pass.run.model.hidden;
   const Tensor joint = gathered_and_split(
-      pass, column_linear(pass, both,
-                          {.name = "multi-token.projection",
-                           .in = 2 * width,
-                           .out = width / pass.tensor()}));
+      pass, column_linear(
+                pass, both,
+                {.name = "multi-token.projection", .in = 2 * width, .out = width / pass.tensor()}));
   return final_norm(pass, layer(pass, joint, kind));
 }
 
@@ -53,14 +52,13 @@ Tensor multi_token_prediction(Pass& pass, const Tensor& normed, const LayerKind&
   const bool whole = pass.run.recompute.method == Recompute::Method::kUniform;
   std::vector<Tensor> depths{normed};
   for (int64_t depth = 0; depth < pass.run.model.mtp_layers; ++depth) {
-    depths.push_back(
-        checkpoint_if(whole, pass, [last = depths.back(), kind](Pass& region) {
-          return deeper(region, last, kind);
-        }));
+    depths.push_back(checkpoint_if(whole, pass, [last = depths.back(), kind](Pass& region) {
+      return deeper(region, last, kind);
+    }));
   }
   // The heads read views of one tensor that holds all depths.
-  const std::vector<Tensor> parts = views(
-      pass, joined(pass, depths, Axis::kRows), static_cast<int64_t>(depths.size()));
+  const std::vector<Tensor> parts =
+      views(pass, joined(pass, depths, Axis::kRows), static_cast<int64_t>(depths.size()));
   std::vector<Storage> losses;
   for (size_t depth = 1; depth < parts.size(); ++depth) {
     losses.push_back(head(pass, parts[depth]).storage);

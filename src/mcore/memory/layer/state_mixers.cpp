@@ -2,8 +2,7 @@
 #include <utility>
 #include <vector>
 
-#include "mcore/memory/layer/attention.h"
-#include "mcore/memory/ops/labels.h"
+#include "mcore/memory/layer/halves.h"
 #include "mcore/memory/ops/linear.h"
 #include "mcore/memory/ops/pointwise.h"
 #include "mcore/memory/ops/regions.h"
@@ -21,13 +20,14 @@ Storage mixer_backward(const Pass& pass, Storage incoming, int64_t bytes, int64_
 
 /// The gated RMSNorm behind a mixer: keeps its input, and one statistic a row.
 Tensor mixer_norm(Pass& pass, const Tensor& x) {
-  Storage statistics = pass.memory.allocate(pass.sizes.tokens * 4, "saved/statistics of mixer norm");
+  Storage statistics =
+      pass.memory.allocate(pass.sizes.tokens * 4, "saved/statistics of mixer norm");
   Tensor out{pass.memory.allocate(x.bytes(), "saved/mixer.norm")};
-  pass.graph->record({x.storage, std::move(statistics)},
-                     [pass, bytes = x.bytes(), from = out.gradient,
-                      to = x.gradient]() -> Gradients {
-                       return {{to, mixer_backward(pass, take(from), bytes, 0)}};
-                     });
+  pass.graph->record(
+      {x.storage, std::move(statistics)},
+      [pass, bytes = x.bytes(), from = out.gradient, to = x.gradient]() -> Gradients {
+        return {{to, mixer_backward(pass, take(from), bytes, 0)}};
+      });
   return out;
 }
 
@@ -71,14 +71,13 @@ Tensor mamba_scan(Pass& pass, Tensor projection) {
   if (pass.run.batch.micro > 1) {
     out.storage = pass.memory.allocate(out.bytes(), "saved/mamba.output");
   }
-  pass.graph->record(
-      {projection.storage, std::move(ungated)},
-      [pass, widths, bytes = projection.bytes(), from = out.gradient,
-       to = projection.gradient]() -> Gradients {
-        const int64_t again = pass.sizes.rows(2 * widths.inner + 4 * widths.states);
-        return {{to, mixer_backward(pass, take(from), bytes,
-                                    again + 2 * chunk_state_bytes(pass, widths))}};
-      });
+  pass.graph->record({projection.storage, std::move(ungated)},
+                     [pass, widths, bytes = projection.bytes(), from = out.gradient,
+                      to = projection.gradient]() -> Gradients {
+                       const int64_t again = pass.sizes.rows(2 * widths.inner + 4 * widths.states);
+                       return {{to, mixer_backward(pass, take(from), bytes,
+                                                   again + 2 * chunk_state_bytes(pass, widths))}};
+                     });
   return out;
 }
 
@@ -97,14 +96,13 @@ DeltaWidths delta_widths(const Run& run) {
           .value_heads = size.num_value_heads / run.parallel.tensor};
 }
 
-/// Convolution, normalised queries and keys repeated to the value heads, gates, and the chunked rule,
-/// which keeps what it reads and the solution of each chunk's triangular system
+/// Convolution, normalised queries and keys repeated to the value heads, gates, and the chunked
+/// rule, which keeps what it reads and the solution of each chunk's triangular system
 /// (core/ssm/gated_delta_net/gdn.py; flash-linear-attention, ops/gated_delta_rule/chunk.py).
 Tensor delta_rule(Pass& pass, Tensor projection) {
   constexpr int64_t kChunk = 64;
   const DeltaWidths widths = delta_widths(pass.run);
-  const int64_t repeated =
-      pass.sizes.rows(widths.value_heads * pass.run.model.state.key_dim);
+  const int64_t repeated = pass.sizes.rows(widths.value_heads * pass.run.model.state.key_dim);
   const int64_t gate_bytes = pass.sizes.tokens * widths.value_heads * 4;
   Memory& memory = pass.memory;
   std::vector<Storage> kept{
@@ -119,11 +117,11 @@ Tensor delta_rule(Pass& pass, Tensor projection) {
       memory.allocate(pass.sizes.rows(widths.value_heads * kChunk), "saved/delta net.chunks")};
   Tensor out{memory.allocate(pass.sizes.rows(widths.values), "saved/delta net.output")};
   const int64_t temporaries = 2 * repeated + pass.sizes.rows(widths.convolved() + widths.values);
-  pass.graph->record(std::move(kept), [pass, temporaries, bytes = projection.bytes(),
-                                       from = out.gradient,
-                                       to = projection.gradient]() -> Gradients {
-    return {{to, mixer_backward(pass, take(from), bytes, temporaries)}};
-  });
+  pass.graph->record(std::move(kept),
+                     [pass, temporaries, bytes = projection.bytes(), from = out.gradient,
+                      to = projection.gradient]() -> Gradients {
+                       return {{to, mixer_backward(pass, take(from), bytes, temporaries)}};
+                     });
   return out;
 }
 
@@ -131,7 +129,8 @@ Tensor delta_rule(Pass& pass, Tensor projection) {
 
 Tensor mamba_half(Pass& pass, const Tensor& x) {
   const MambaWidths widths = mamba_widths(pass.run);
-  const Linear in{.name = "mamba.projection", .in = pass.run.model.hidden, .out = widths.projection};
+  const Linear in{
+      .name = "mamba.projection", .in = pass.run.model.hidden, .out = widths.projection};
   const Tensor normed = mixer_norm(pass, mamba_scan(pass, norm_and_linear(pass, x, in)));
   return bias_dropout_add(
       pass,
@@ -145,9 +144,8 @@ Tensor linear_attention_half(Pass& pass, const Tensor& x) {
   const Linear in{
       .name = "delta net.projection", .in = pass.run.model.hidden, .out = widths.projection()};
   const Tensor mixed = delta_rule(pass, norm_and_linear(pass, x, in));
-  OutputDiscarding normed(recomputes(pass.run, "gdn_norm_out"), pass, {mixed.storage}, [mixed](Pass& region) {
-    return std::vector{mixer_norm(region, mixed)};
-  });
+  OutputDiscarding normed(recomputes(pass.run, "gdn_norm_out"), pass, {mixed.storage},
+                          [mixed](Pass& region) { return std::vector{mixer_norm(region, mixed)}; });
   const Tensor out =
       row_linear(pass, normed.outputs().front(),
                  {.name = "delta net.output", .in = widths.values, .out = pass.run.model.hidden});

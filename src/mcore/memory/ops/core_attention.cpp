@@ -41,8 +41,8 @@ Probabilities unfused_probabilities(Pass& pass, const Heads& heads) {
                                  "saved/attention.softmax");
   product.reset();
   if (heads.padding_mask && run.place.transformer_engine && !run.place.lts) {
-    kept.others.push_back(memory.allocate(
-        run.batch.micro * pass.sizes.sequence * heads.key_tokens, "saved/attention.padding mask"));
+    kept.others.push_back(memory.allocate(run.batch.micro * pass.sizes.sequence * heads.key_tokens,
+                                          "saved/attention.padding mask"));
   }
   if (run.model.attention_dropout > 0) {
     kept.dropped = memory.allocate(score_bytes, "saved/attention.dropped probabilities");
@@ -89,13 +89,14 @@ Tensor unfused_attention(Pass& pass, Heads heads) {
     pass.graph->offer(storage);
   }
   std::vector<Storage> saved = std::move(heads.storages);
-  pass.graph->record(std::move(saved), [pass, heads = std::move(heads), kept = std::move(kept),
-                                        from = context.gradient]() mutable -> Gradients {
-    const Storage incoming = take(from);
-    const Storage copied =
-        pass.memory.allocate(heads.bytes.context, "gradient/attention.context");
-    return unfused_backward(pass, heads, kept);
-  });
+  pass.graph->record(std::move(saved),
+                     [pass, heads = std::move(heads), kept = std::move(kept),
+                      from = context.gradient]() mutable -> Gradients {
+                       const Storage incoming = take(from);
+                       const Storage copied =
+                           pass.memory.allocate(heads.bytes.context, "gradient/attention.context");
+                       return unfused_backward(pass, heads, kept);
+                     });
   return context;
 }
 
@@ -107,18 +108,20 @@ Tensor fused_attention(Pass& pass, Heads heads) {
   if (flash && pass.run.batch.micro > 1) {
     saved.push_back(memory.allocate(heads.bytes.context, "saved/attention.context by sequence"));
   }
-  saved.push_back(memory.allocate(
-      heads.num_heads * pass.run.batch.micro * pass.sizes.sequence * 4, "saved/attention.lse"));
+  saved.push_back(memory.allocate(heads.num_heads * pass.run.batch.micro * pass.sizes.sequence * 4,
+                                  "saved/attention.lse"));
   saved.push_back(memory.allocate(16, "saved/attention.rng state"));
   Tensor context{memory.allocate(heads.bytes.context, "saved/attention.context")};
   saved.push_back(context.storage);
-  pass.graph->record(std::move(saved), [pass, flash, heads = std::move(heads),
-                                        from = context.gradient]() -> Gradients {
-    const Storage incoming = take(from);
-    const Storage by_sequence =
-        flash ? pass.memory.allocate(heads.bytes.context, "gradient/attention.context") : nullptr;
-    return projection_gradients(pass, heads);
-  });
+  pass.graph->record(
+      std::move(saved),
+      [pass, flash, heads = std::move(heads), from = context.gradient]() -> Gradients {
+        const Storage incoming = take(from);
+        const Storage by_sequence =
+            flash ? pass.memory.allocate(heads.bytes.context, "gradient/attention.context")
+                  : nullptr;
+        return projection_gradients(pass, heads);
+      });
   return context;
 }
 
@@ -126,9 +129,8 @@ Tensor fused_attention(Pass& pass, Heads heads) {
 
 Tensor attend(Pass& pass, Heads heads, bool recomputed) {
   if (recomputed) {
-    return checkpoint(pass, [heads = std::move(heads)](Pass& region) {
-      return core_attention(region, heads);
-    });
+    return checkpoint(
+        pass, [heads = std::move(heads)](Pass& region) { return core_attention(region, heads); });
   }
   OffloadBracket bracket(pass, "core_attn");
   Tensor context = core_attention(pass, std::move(heads));

@@ -23,8 +23,8 @@ struct Heads {
   std::vector<Storage> storages;
   std::vector<std::pair<GradientSlot, int64_t>> gradients;  // slots and bytes
   HeadBytes bytes;
-  int64_t num_heads = 0;     // of this rank
-  int64_t key_tokens = 0;    // of a sequence: what a query attends to
+  int64_t num_heads = 0;      // of this rank
+  int64_t key_tokens = 0;     // of a sequence: what a query attends to
   bool repeats_keys = false;  // fewer groups than heads: unfused attention repeats keys and values
   bool padding_mask = false;  // the mask is a tensor
 };

@@ -72,13 +72,14 @@ Tensor norm(Pass& pass, const Tensor& x, int64_t rows, std::string_view name) {
   std::vector<Storage> kept = statistics(pass, rows, name);
   Tensor out{pass.memory.allocate(x.bytes(), account("saved/output of ", name))};
   kept.push_back(x.storage);
-  pass.graph->record(std::move(kept), [pass, bytes = x.bytes(), from = out.gradient,
-                                       to = x.gradient]() -> Gradients {
-    Storage incoming = take(from);
-    Storage gradient = pass.memory.allocate(bytes, "gradient/norm");
-    incoming.reset();
-    return {{to, std::move(gradient)}};
-  });
+  pass.graph->record(
+      std::move(kept),
+      [pass, bytes = x.bytes(), from = out.gradient, to = x.gradient]() -> Gradients {
+        Storage incoming = take(from);
+        Storage gradient = pass.memory.allocate(bytes, "gradient/norm");
+        incoming.reset();
+        return {{to, std::move(gradient)}};
+      });
   return out;
 }
 
@@ -97,13 +98,14 @@ Tensor norm_and_linear(Pass& pass, const Tensor& x, const Linear& linear) {
   Tensor out{column_forward(pass, normed, linear)};
   kept.push_back(kept_input(pass, normed, linear));
   kept.push_back(x.storage);
-  pass.graph->record(std::move(kept), [pass, linear, bytes = x.bytes(), from = out.gradient,
-                                       to = x.gradient]() -> Gradients {
-    Storage after_norm = column_backward(pass, take(from), linear);
-    Storage gradient = pass.memory.allocate(bytes, "gradient/norm");
-    after_norm.reset();
-    return {{to, std::move(gradient)}};
-  });
+  pass.graph->record(
+      std::move(kept),
+      [pass, linear, bytes = x.bytes(), from = out.gradient, to = x.gradient]() -> Gradients {
+        Storage after_norm = column_backward(pass, take(from), linear);
+        Storage gradient = pass.memory.allocate(bytes, "gradient/norm");
+        after_norm.reset();
+        return {{to, std::move(gradient)}};
+      });
   return out;
 }
 
@@ -123,8 +125,7 @@ Tensor row_linear(Pass& pass, const Tensor& x, const Linear& linear) {
         Storage gathered =
             pass.memory.allocate(gathered_bytes(pass, from->bytes), "temporary/gathered");
         pass.caches.linear(Thread::kBackward);
-        Storage gradient =
-            pass.memory.allocate(bytes, account("gradient/input of ", linear.name));
+        Storage gradient = pass.memory.allocate(bytes, account("gradient/input of ", linear.name));
         pass.caches.weight_gradients({linear.out, linear.in});
         gathered.reset();
         incoming.reset();
@@ -136,14 +137,13 @@ Tensor row_linear(Pass& pass, const Tensor& x, const Linear& linear) {
 Tensor whole_linear(Pass& pass, const Tensor& x, const Linear& linear) {
   pass.caches.linear(Thread::kForward);
   const int64_t rows = x.bytes() / (linear.in * pass.sizes.element);
-  Tensor out{pass.memory.allocate(rows * linear.out * pass.sizes.element,
-                                  account("saved/", linear.name))};
+  Tensor out{
+      pass.memory.allocate(rows * linear.out * pass.sizes.element, account("saved/", linear.name))};
   pass.graph->record(
       {kept_input(pass, x, linear)},
       [pass, linear, bytes = x.bytes(), from = out.gradient, to = x.gradient]() -> Gradients {
         Storage incoming = take(from);
-        Storage gradient =
-            pass.memory.allocate(bytes, account("gradient/input of ", linear.name));
+        Storage gradient = pass.memory.allocate(bytes, account("gradient/input of ", linear.name));
         pass.caches.weight_gradients({linear.out, linear.in});
         incoming.reset();
         return {{to, std::move(gradient)}};

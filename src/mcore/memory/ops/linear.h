@@ -16,17 +16,17 @@ struct Linear {
   bool keeps_original = false;
 };
 
-/// LayerNorm or RMSNorm over `rows` rows: keeps its input and one float32 statistic a row (LayerNorm
-/// two).
+/// LayerNorm or RMSNorm over `rows` rows: keeps its input and one float32 statistic a row
+/// (LayerNorm two).
 Tensor norm(Pass& pass, const Tensor& x, int64_t rows, std::string_view name);
 
 /// A column-parallel linear. With sequence parallel its input is gathered for the GEMM, and again
 /// for the weight gradient; what is kept is the part.
 Tensor column_linear(Pass& pass, const Tensor& x, const Linear& linear);
 
-/// A norm and the column-parallel linear behind it as TransformerEngine's LayerNormLinear: one node,
-/// so the norm's output stays until the norm's backward is done. The local spec, whose two modules
-/// follow each other, does the same but for that.
+/// A norm and the column-parallel linear behind it as TransformerEngine's LayerNormLinear: one
+/// node, so the norm's output stays until the norm's backward is done. The local spec, whose two
+/// modules follow each other, does the same but for that.
 Tensor norm_and_linear(Pass& pass, const Tensor& x, const Linear& linear);
 
 /// A row-parallel linear. With sequence parallel its output is scattered along the sequence.

@@ -1,5 +1,5 @@
-// Fine-grained activation offload (core/pipeline_parallel/fine_grained_activation_offload.py): what a
-// module saves leaves the device once it has run, and comes back before its backward.
+// Fine-grained activation offload (core/pipeline_parallel/fine_grained_activation_offload.py): what
+// a module saves leaves the device once it has run, and comes back before its backward.
 #pragma once
 
 #include "mcore/memory/ops/pass.h"

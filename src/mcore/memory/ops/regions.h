@@ -13,8 +13,8 @@ namespace refrain::mcore::memory {
 using Region = std::function<Tensor(Pass&)>;
 using ManyOutputs = std::function<std::vector<Tensor>(Pass&)>;
 
-/// Runs `region` without gradients and keeps nothing but its inputs and its output; backward runs it
-/// again, then through it.
+/// Runs `region` without gradients and keeps nothing but its inputs and its output; backward runs
+/// it again, then through it.
 Tensor checkpoint(Pass& pass, Region region);
 
 /// Runs `region` where `active`, as a checkpoint, else plainly.
@@ -26,13 +26,12 @@ class OutputDiscarding {
  public:
   /// Runs `region`, at once; where not `active`, plainly, and then nothing is discarded. `inputs`
   /// are what the region refers to.
-  OutputDiscarding(bool active, Pass& pass, std::vector<Storage> inputs,
-                   const ManyOutputs& region);
+  OutputDiscarding(bool active, Pass& pass, std::vector<Storage> inputs, const ManyOutputs& region);
 
   const std::vector<Tensor>& outputs() const { return outputs_; }
 
-  /// Call when all readers have run and the last tensor made of them is there: backward restores the
-  /// outputs when it has that tensor's gradient.
+  /// Call when all readers have run and the last tensor made of them is there: backward restores
+  /// the outputs when it has that tensor's gradient.
   void discard(Pass& pass);
 
  private:

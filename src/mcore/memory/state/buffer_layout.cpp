@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <ranges>
 
 namespace refrain::mcore::memory {
 namespace {
@@ -70,7 +69,9 @@ class Buckets {
 
 BufferLayout lay_out(const std::vector<Parameter>& parameters, const LayoutRules& rules) {
   Buckets buckets(rules);
-  for (const Parameter& parameter : std::views::reverse(parameters)) buckets.add(parameter);
+  for (auto parameter = parameters.rbegin(); parameter != parameters.rend(); ++parameter) {
+    buckets.add(*parameter);
+  }
   return buckets.take();
 }
 

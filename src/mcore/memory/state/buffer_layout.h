@@ -22,8 +22,8 @@ struct LayoutRules {
   std::optional<int64_t> bucket_elements;  // a bucket ends once it has as many; nothing: one bucket
 };
 
-/// Lays parameters out in reverse order: each starts at a multiple of 64 elements; a bucket ends at a
-/// multiple that all shards divide; an embedding that two stages share has a bucket of its own
+/// Lays parameters out in reverse order: each starts at a multiple of 64 elements; a bucket ends at
+/// a multiple that all shards divide; an embedding that two stages share has a bucket of its own
 /// (core/optimizer/distrib_optimizer.py, _compute_per_buffer_param_layout; param_layout.py).
 BufferLayout lay_out(const std::vector<Parameter>& parameters, const LayoutRules& rules);
 

@@ -29,8 +29,8 @@ class Builder {
     parameters_.push_back({.elements = in * out, .quantized = true});
   }
   void embedding(bool shared) {
-    parameters_.push_back({.elements = padded_vocab(run_) / tensor_ * run_.model.hidden,
-                           .shared_embedding = shared});
+    parameters_.push_back(
+        {.elements = padded_vocab(run_) / tensor_ * run_.model.hidden, .shared_embedding = shared});
   }
 
  private:
@@ -244,9 +244,9 @@ void add_multi_token(Builder& builder, const Run& run) {
 /// BERT's transform before the logits, the logits' bias, the sentence-order head and the pooler.
 void add_bert_heads(Builder& builder, const Run& run) {
   const int64_t hidden = run.model.hidden;
-  const int64_t sizes[] = {hidden * hidden, hidden,          hidden, hidden,
-                           padded_vocab(run) / run.parallel.tensor,
-                           2 * hidden,      2,               hidden * hidden, hidden};
+  const int64_t sizes[] = {
+      hidden * hidden, hidden, hidden,          hidden, padded_vocab(run) / run.parallel.tensor,
+      2 * hidden,      2,      hidden * hidden, hidden};
   for (const int64_t elements : sizes) builder.plain(elements);
 }
 

@@ -11,8 +11,8 @@ namespace refrain::mcore::memory {
 
 struct Parameter {
   int64_t elements = 0;
-  bool expert = false;     // lives in the buffer of the expert-data-parallel group
-  bool quantized = false;  // a weight that a low-precision GEMM reads
+  bool expert = false;            // lives in the buffer of the expert-data-parallel group
+  bool quantized = false;         // a weight that a low-precision GEMM reads
   bool shared_embedding = false;  // an embedding that the first and the last stage both hold
 };
 

@@ -39,7 +39,8 @@ std::vector<StaticState::Group> StaticState::groups_of(int64_t virtual_stage) co
       Group group{{}, expert, quantized, is_first_chunk(run_, rank_, virtual_stage)};
       for (const Parameter& parameter : chunks_[virtual_stage]) {
         const bool narrow = run_.numerics.low_precision_params && parameter.quantized;
-        if (parameter.expert == expert && narrow == quantized) group.parameters.push_back(parameter);
+        if (parameter.expert == expert && narrow == quantized)
+          group.parameters.push_back(parameter);
       }
       if (!group.parameters.empty()) groups.push_back(std::move(group));
     }

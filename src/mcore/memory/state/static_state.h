@@ -15,14 +15,15 @@ class StaticState {
  public:
   /// Constructs the model of `rank` and its optimizer: the modules' own weights first, then the
   /// buffers that replace them under the distributed optimizer (core/distributed/
-  /// param_and_grad_buffer.py), then main weights (core/optimizer/optimizer.py, distrib_optimizer.py).
+  /// param_and_grad_buffer.py), then main weights (core/optimizer/optimizer.py,
+  /// distrib_optimizer.py).
   StaticState(const Run& run, int64_t rank, Memory& memory);
 
   /// Before a step: what the last optimizer step left behind goes (optimizer.zero_grad).
   void zero_grad();
 
-  /// The first forward of a chunk quantizes its weights; the copies stay where weights are kept in a
-  /// wider format (TransformerEngine, pytorch/module/base.py, get_weight_workspace).
+  /// The first forward of a chunk quantizes its weights; the copies stay where weights are kept in
+  /// a wider format (TransformerEngine, pytorch/module/base.py, get_weight_workspace).
   void quantize_weights(int64_t virtual_stage);
 
   /// The optimizer's step; the first one allocates its moments.
@@ -52,7 +53,7 @@ class StaticState {
   int64_t rank_;
   Memory& memory_;
   std::vector<Storage> kept_;
-  std::vector<std::vector<Storage>> modules_;   // by virtual stage: weights as the modules made them
+  std::vector<std::vector<Storage>> modules_;  // by virtual stage: weights as the modules made them
   std::vector<std::vector<Parameter>> chunks_;  // by virtual stage
   std::vector<bool> quantized_;                 // by virtual stage
   std::vector<int64_t> main_elements_;          // one entry for each main weight of this rank

@@ -54,8 +54,7 @@ void Caches::global_buffer(int64_t bytes) {
 void Caches::weight_gradients(WeightShape shape, int64_t count) {
   const int64_t bytes = shape.elements() * element_bytes(run_);
   // The containers of old recordings of the long-term-support branch had no stand-ins.
-  const bool real =
-      !run_.numerics.gradient_fusion || (run_.place.old_recording && run_.place.lts);
+  const bool real = !run_.numerics.gradient_fusion || (run_.place.old_recording && run_.place.lts);
   if (real) {
     std::vector<Storage> gradients;
     for (int64_t i = 0; i < count; ++i) {

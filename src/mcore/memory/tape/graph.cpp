@@ -2,8 +2,7 @@
 
 namespace refrain::mcore::memory {
 
-Tensor::Tensor(Storage whole)
-    : storage(std::move(whole)), gradient(std::make_shared<Gradient>()) {
+Tensor::Tensor(Storage whole) : storage(std::move(whole)), gradient(std::make_shared<Gradient>()) {
   gradient->bytes = storage ? storage->bytes() : 0;
 }
 

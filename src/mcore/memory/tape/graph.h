@@ -1,7 +1,7 @@
 // A stand-in for autograd in which a tensor is only its bytes: ops allocate their outputs and leave
 // a node that allocates gradients when backward reaches it, in the order of PyTorch's engine
-// (torch/csrc/autograd/engine.cpp, evaluate_function). What a layer keeps then follows from what its
-// nodes hold, and recompute is running a piece of the forward a second time.
+// (torch/csrc/autograd/engine.cpp, evaluate_function). What a layer keeps then follows from what
+// its nodes hold, and recompute is running a piece of the forward a second time.
 #pragma once
 
 #include <functional>

@@ -2,9 +2,7 @@
 
 namespace refrain::mcore::memory {
 
-bool splits_sequence(const Run& run) {
-  return run.parallel.sequence && run.parallel.tensor > 1;
-}
+bool splits_sequence(const Run& run) { return run.parallel.sequence && run.parallel.tensor > 1; }
 
 int64_t element_bytes(const Run& run) { return run.numerics.params == Precision::kF32 ? 4 : 2; }
 

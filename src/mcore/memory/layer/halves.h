@@ -1,5 +1,5 @@
-// The halves of a layer that mix tokens: norm, projections, mixing, output projection, and the sum
-// with the residual stream.
+// The two halves of a layer, each with its norm and the sum with the residual stream: one mixes
+// tokens, the other works on each token alone.
 #pragma once
 
 #include "mcore/memory/ops/pass.h"
@@ -10,7 +10,7 @@ namespace refrain::mcore::memory {
 /// batch attend both ways.
 Tensor attention_half(Pass& pass, const Tensor& x, bool padding_mask);
 
-/// Attention of decoder tokens `x` over the encoder's output, whose sizes are `memory_sizes`.
+/// Attention of decoder tokens `x` over the encoder's output, whose sizes are `encoder_sizes`.
 Tensor cross_attention_half(Pass& pass, const Tensor& x, const Tensor& encoded,
                             const Sizes& encoder_sizes);
 
@@ -23,5 +23,15 @@ Tensor linear_attention_half(Pass& pass, const Tensor& x);
 
 /// A Mamba-2 mixer (core/ssm/mamba_mixer.py).
 Tensor mamba_half(Pass& pass, const Tensor& x);
+
+/// A dense MLP (core/transformer/mlp.py) with its norm and the sum with the residual stream.
+Tensor dense_half(Pass& pass, const Tensor& x);
+
+/// A mixture of experts (core/transformer/moe/moe_layer.py) with its norm and the sum with the
+/// residual stream.
+Tensor experts_half(Pass& pass, const Tensor& x);
+
+/// The experts that every token goes through.
+Tensor shared_experts(Pass& pass, const Tensor& normed);
 
 }  // namespace refrain::mcore::memory

@@ -1,0 +1,127 @@
+#include "mcore/memory/peaks.h"
+
+#include <gtest/gtest.h>
+
+#include "mcore/memory/bound.h"
+#include "mcore/memory/not_modelled.h"
+#include "mcore/memory/rank_stream.h"
+#include "mcore/memory/schedule.h"
+#include "mcore/memory/tape/gpt_example.h"
+
+namespace refrain::mcore::memory {
+namespace {
+
+mcore::Run pipeline_example(int64_t ranks, int64_t virtual_stages) {
+  mcore::Run run = gpt_example();
+  run.parallel.pipeline = ranks;
+  run.parallel.virtual_stages = virtual_stages;
+  run.parallel.data = 1;
+  return run;
+}
+
+TEST(Peaks, AreGivenForEveryRankWithWhereAndOfWhat) {
+  const std::vector<RankPeak> peaks = rank_peaks(pipeline_example(4, 1));
+  ASSERT_EQ(peaks.size(), 4u);
+  EXPECT_EQ(peaks.front().where, "step 2: backward, chunk 0");
+  EXPECT_EQ(peaks.back().where, "step 2: loss head, forward");
+  for (const RankPeak& peak : peaks) {
+    EXPECT_LT(peak.at_rest, peak.peak_allocated);
+    EXPECT_LE(peak.peak_allocated, peak.peak_reserved);
+    EXPECT_LT(peak.peak_allocated, peak.upper);
+    Bytes accounts;
+    for (const auto& account : peak.accounts) accounts += account.blocks;
+    EXPECT_EQ(accounts, peak.peak_allocated);
+  }
+}
+
+TEST(Bound, AllowsOneMisfitForEachKindOfLargeTensor) {
+  allocator::Recorder recorder;
+  const auto saved = recorder.posting("saved/x"), other = recorder.posting("saved/y");
+  for (int i = 0; i < 3; ++i) recorder.allocate(4 << 20, saved);
+  recorder.allocate(6 << 20, saved);
+  recorder.allocate(4 << 20, other);
+  recorder.allocate(1 << 20, other);  // the small pool splits to the last 512 bytes
+  const allocator::Stream stream = recorder.take();
+  EXPECT_EQ(misfits(stream, allocator::replay(stream, {})), allocator::kMiB * 3);
+}
+
+TEST(Bound, AllowsForTheGroupsThatOffloadKeepsAhead) {
+  mcore::Run run = gpt_example();
+  const Bytes without = upper_bound(run, 0);
+  run.offload.modules = {"moe_act"};         // there is none: nothing leaves
+  const Bytes largest{4096 * 1024 * 8 * 2};  // a layer's scores
+  EXPECT_EQ(upper_bound(run, 0), without + largest * 2);
+}
+
+TEST(Bound, TakesTheLargeWorkspaceWhereBuildsDiffer) {
+  mcore::Run run = gpt_example();
+  run.place.cublas_32mib = false;
+  EXPECT_FALSE(cautious(run).place.cublas_32mib);
+  run.place.compute_capability = 90;
+  EXPECT_TRUE(cautious(run).place.cublas_32mib);
+}
+
+TEST(Schedule, WarmUpIsLongerOnEarlierRanks) {
+  EXPECT_EQ(num_warmup(pipeline_example(4, 1), 0), 3);
+  EXPECT_EQ(num_warmup(pipeline_example(4, 1), 3), 0);
+  EXPECT_EQ(num_warmup(pipeline_example(4, 3), 3), 8);
+  EXPECT_EQ(num_warmup(pipeline_example(4, 3), 0), 14);
+  mcore::Run overlapped = pipeline_example(4, 3);
+  overlapped.place.ep_overlap = true;
+  EXPECT_EQ(num_warmup(overlapped, 3), 9);
+  mcore::Run few = pipeline_example(4, 3);
+  few.batch.global = 4 * few.batch.micro;
+  EXPECT_EQ(num_warmup(few, 0), 12);
+}
+
+TEST(NotModelled, SaysNothingAboutARunThatIs) {
+  EXPECT_EQ(not_modelled(gpt_example()), std::nullopt);
+  EXPECT_EQ(not_modelled(pipeline_example(4, 3)), std::nullopt);
+}
+
+TEST(NotModelled, NamesWhatIsLeftOut) {
+  const auto reason = [](auto change) {
+    mcore::Run run = gpt_example();
+    change(run);
+    return not_modelled(run).value_or("");
+  };
+  EXPECT_NE(reason([](mcore::Run& run) { run.place.graphs = {"attn"}; }).find("CUDA graphs"),
+            std::string::npos);
+  EXPECT_NE(reason([](mcore::Run& run) { run.optimizer.name = "muon"; }).find("optimizer muon"),
+            std::string::npos);
+  EXPECT_NE(reason([](mcore::Run& run) { run.optimizer.trains_adapters_only = true; }), "");
+  EXPECT_NE(reason([](mcore::Run& run) { run.place.offloads_activations = true; }), "");
+  EXPECT_EQ(reason([](mcore::Run& run) {
+              run.place.offloads_activations = true;
+              run.offload.num_layers = 2;
+            }),
+            "");
+}
+
+TEST(NotModelled, FindsSizesThatContradictEachOther) {
+  mcore::Run layout = pipeline_example(2, 1);
+  layout.parallel.layout = {{6, 6}};
+  EXPECT_EQ(not_modelled(layout), std::nullopt);
+  layout.parallel.layout = {{6, 5}};
+  EXPECT_NE(not_modelled(layout), std::nullopt);
+  layout.parallel.layout = {{12}};
+  EXPECT_NE(not_modelled(layout), std::nullopt);
+
+  mcore::Run interleaved = pipeline_example(4, 3);
+  interleaved.batch.global = 6 * interleaved.batch.micro;
+  EXPECT_NE(not_modelled(interleaved), std::nullopt);
+
+  mcore::Run experts = gpt_example();
+  experts.model.layers.front().feed_forward = FeedForward::kExperts;
+  experts.model.experts = {.num_experts = 4, .topk = 1, .ffn = 128};
+  experts.parallel.expert = 4;
+  EXPECT_EQ(not_modelled(experts), std::nullopt);
+  experts.parallel.expert = 8;
+  EXPECT_NE(not_modelled(experts), std::nullopt);
+
+  mcore::Run nothing;
+  EXPECT_NE(not_modelled(nothing), std::nullopt);
+}
+
+}  // namespace
+}  // namespace refrain::mcore::memory
