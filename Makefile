@@ -33,6 +33,12 @@ build: setup  ## Set up and build build/bin/refrain and build/bin/refrain-engine
 test: build  ## Set up, build and run every test
 	ctest --preset release
 
+web: setup  ## Test pages in a real browser (installs Chromium)
+	tools/setup.sh web
+	$(CONFIGURE) release
+	cmake --build --preset release
+	ctest --preset release -L web
+
 bench: build  ## Race Refrain against PyTorch (installs PyTorch into .venv-peer, 6 GB)
 	tools/setup.sh peer
 	python3 bench/run.py $(BENCH)
@@ -86,4 +92,4 @@ tsan: setup
 	$(NO_ASLR) cmake --build --preset tsan
 	$(NO_ASLR) ctest --preset tsan
 
-.PHONY: help run build test bench sanitize fuzz format lint docs accuracy clean setup asan tsan
+.PHONY: help run build test web bench sanitize fuzz format lint docs accuracy clean setup asan tsan

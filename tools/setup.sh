@@ -2,6 +2,7 @@
 # Installs what Refrain is built with. Run it as often as you like: what is there is left alone.
 #
 #   tools/setup.sh         compiler, libraries and LibTorch (into .venv): for `make build`
+#   tools/setup.sh web     a browser (Chromium): for the tests of pages, `make web`
 #   tools/setup.sh lint    clang-format and clang-tidy: for `make lint`
 #   tools/setup.sh fuzz    Clang with libFuzzer: for `make fuzz`
 #   tools/setup.sh peer    Python's PyTorch (into .venv-peer): for `make bench`
@@ -16,6 +17,7 @@ readonly kBuildPackages=(
   libfmt-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libyaml-cpp-dev
   libgtest-dev
 )
+readonly kWebPackages=(chromium)
 readonly kLintPackages=(clang-format clang-tidy)
 readonly kFuzzPackages=(clang-14 libclang-rt-14-dev)
 readonly kMinGcc=12 kMinCmake=3.25 kMinGlibc=2.28
@@ -159,6 +161,7 @@ case "${1:-build}" in
     check_tools
     setup_libtorch
     ;;
+  web) install_packages "${kWebPackages[@]}" ;;
   lint) install_packages "${kLintPackages[@]}" ;;
   fuzz) install_packages "${kFuzzPackages[@]}" ;;
   peer)
@@ -167,5 +170,5 @@ case "${1:-build}" in
     .venv-peer/bin/python -c 'import numpy, torch' ||
       fail "PyTorch in .venv-peer does not start" "rm -r .venv-peer, then run it again"
     ;;
-  *) fail "there is no set-up called $1" "tools/setup.sh, or tools/setup.sh lint, fuzz or peer" ;;
+  *) fail "there is no set-up called $1" "tools/setup.sh, or tools/setup.sh lint, fuzz, web or peer" ;;
 esac

@@ -130,7 +130,8 @@ class Parts {
 
   std::string layers_text(const Place& a, const Place& b) const {
     const auto first = layer_of(a), last = layer_of(b);
-    if (!first) return a.block == 0 ? " embedding" : "";
+    if (!first && (a.pass == Pass::kLoss || a.block < 0)) return "";
+    if (!first) return a.block == 0 ? " embedding" : " head";
     if (*first == *last) return fmt::format(" layer {}", *first);
     return fmt::format(" layers {} to {}", std::min(*first, *last), std::max(*first, *last));
   }

@@ -8,8 +8,8 @@ namespace {
 using report::StepRange;
 
 plan::PreparedStep prepared(int64_t num_micro_batches, double clip_grad = 0) {
-  config::RunShape shape{.micro_batch = 1, .seq = 32, .num_micro_batches = num_micro_batches,
-                         .clip_grad = clip_grad};
+  config::RunShape shape{
+      .micro_batch = 1, .seq = 32, .num_micro_batches = num_micro_batches, .clip_grad = clip_grad};
   return plan::prepare(*config::find_model("llama-tiny").value, shape,
                        config::RecomputeSetting{.granularity = config::Granularity::kFull},
                        config::ReplayPolicy::kDemand);
@@ -53,8 +53,8 @@ TEST(Stretches, AreLayersWhereThereIsRoom) {
   const plan::PreparedStep step = prepared(1);
   const auto ranges = stretches_of(step);
   expect_all_steps_once(ranges, step);
-  const Names expected = {"forward embedding", "forward layer 0",  "forward layer 1",
-                          "forward layer 2",   "forward layer 3",  "forward"};
+  const Names expected = {"forward embedding", "forward layer 0", "forward layer 1",
+                          "forward layer 2",   "forward layer 3", "forward head"};
   const Names found = names(ranges);
   EXPECT_EQ(Names(found.begin(), found.begin() + 6), expected);
   EXPECT_EQ(found.back(), "backward embedding");

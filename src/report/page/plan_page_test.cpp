@@ -68,19 +68,21 @@ TEST(PlanPage, AsksForNothingElse) {
   for (const char* part : {"http:", "https:", "url(", "@import", " src=", "<link", "<iframe"}) {
     EXPECT_FALSE(contains(html, part)) << part;
   }
-  EXPECT_TRUE(contains(html, "default-src 'none'"));
+  EXPECT_TRUE(contains(html, "default-src &#39;none&#39;"));
 }
 
 TEST(PlanPage, WhatAUserTypedIsShownAndNeverActs) {
   PlanPage page = small_page();
-  page.model = page.run[0].value = page.timeline.steps[1].name = page.layers[0].activations[0].name =
-      page.settings[1].name = "</script><img src=x onerror=alert(1)>\"' \xFF";
+  page.model = page.run[0].value = page.timeline.steps[1].name =
+      page.layers[0].activations[0].name = page.settings[1].name =
+          "</script><img src=x onerror=alert(1)>\"' \xFF";
   page.settings[1].nearest = true;
   const std::string html = to_html(page);
   EXPECT_FALSE(contains(html, "<img"));
   EXPECT_FALSE(contains(html, "\xFF"));
-  EXPECT_TRUE(contains(html, "<h1><bdi>&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;&quot;&#39; "
-                             "\uFFFD</bdi></h1>"));
+  EXPECT_TRUE(contains(html,
+                       "<h1><bdi>&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;&quot;&#39; "
+                       "\uFFFD</bdi></h1>"));
   EXPECT_EQ(data_in(html)["names"][1], "</script><img src=x onerror=alert(1)>\"' \uFFFD");
 }
 
@@ -149,8 +151,15 @@ TEST(PlanPage, TheNearestSettingIsNamedWhereThereIsOne) {
 
 TEST(PlanPage, ASettingThatDoesNotFitSaysByHowMuch) {
   const std::string html = to_html(small_page());
-  EXPECT_TRUE(contains(html, "<td class=\"exceeds\">no, 60.00 MiB too much</td>"));
+  EXPECT_TRUE(contains(html, "<td class=\"exceeds\">no, 60.00 MiB over</td>"));
   EXPECT_TRUE(contains(html, "<td class=\"fits\">yes</td>"));
+}
+
+TEST(PlanPage, ALongSettingMayGoOnAfterAComma) {
+  PlanPage page = small_page();
+  page.settings[1].name = "selective:core_attn,mlp";
+  EXPECT_TRUE(contains(to_html(page), ">selective:core_attn,<wbr />mlp</th>"));
+  EXPECT_TRUE(contains(to_html(page), ">none</th>"));
 }
 
 TEST(PlanPage, AStepHoldsOneNumberAnAccount) {

@@ -11,15 +11,26 @@ namespace {
 
 constexpr int64_t kNarrowest = 12;  // so many labels of groups stand beside each other
 
+/// A setting's name, which may go on in the next line after a comma.
+Html setting_name(std::string_view name) {
+  Html shown;
+  for (size_t at = 0; at < name.size();) {
+    const size_t end = std::min(name.find(',', at), name.size() - 1) + 1;
+    if (at > 0) shown += Html::element("wbr", {});
+    shown += Html::text(name.substr(at, end - at));
+    at = end;
+  }
+  return shown;
+}
+
 Html setting_row(const std::string& name, const StepCost& cost, Bytes budget, bool chosen) {
   const bool fits = cost.peak <= budget;
-  const std::string fit =
-      fits ? "yes" : fmt::format("no, {} too much", to_text(cost.peak - budget));
+  const std::string fit = fits ? "yes" : fmt::format("no, {} over", to_text(cost.peak - budget));
   Attributes attributes = {{"data-setting", name}};
   if (chosen) attributes.push_back({"class", "chosen"});
   return Html::element(
       "tr", attributes,
-      {Html::element("th", {{"scope", "row"}}, Html::text(name)),
+      {Html::element("th", {{"scope", "row"}}, setting_name(name)),
        number_cell(bytes_data(cost.peak)),
        Html::element("td", {{"class", fits ? "fits" : "exceeds"}}, Html::text(fit)),
        number_cell(overhead_data(cost)), number_cell(time_data(cost.step_s))});

@@ -144,7 +144,8 @@ Html passes_strip(const MemoryTimeline& timeline) {
   Html strip;
   for (const StepRange& pass : timeline.passes) {
     const double width = static_cast<double>(pass.last - pass.first + 1) / num_steps;
-    const std::string name = width > 0.1 ? pass.name : "";
+    // Which micro-batch it is of, its place says.
+    const std::string name = width > 0.1 ? pass.name.substr(0, pass.name.find(',')) : "";
     strip += Html::element("span", {{"style", css_percent("width", width)}, {"title", pass.name}},
                            Html::text(name));
   }

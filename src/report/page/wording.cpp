@@ -12,9 +12,9 @@ Html data(const std::string& value, const std::string& shown) {
   return Html::element("data", {{"value", value}}, Html::text(shown));
 }
 
-/// "2.60", "602".
+/// "0.118", "2.60", "602".
 std::string three_digits(double value) {
-  return fmt::format("{:.{}f}", value, value < 10 ? 2 : value < 100 ? 1 : 0);
+  return fmt::format("{:.{}f}", value, value < 1 ? 3 : value < 10 ? 2 : value < 100 ? 1 : 0);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ namespace {
 
 TEST(Wording, TimesHaveThreeDigitsInAUnitThatFits) {
   EXPECT_EQ(time_text(0), "0");
+  EXPECT_EQ(time_text(0.0001234), "0.123 ms");
   EXPECT_EQ(time_text(0.0123456), "12.3 ms");
   EXPECT_EQ(time_text(0.25), "250 ms");
   EXPECT_EQ(time_text(4.5678), "4.57 s");

@@ -87,7 +87,7 @@ Html Html::element(std::string_view name, const Attributes& attributes) {
 
 Html Html::raw_text(std::string_view name, std::string_view text) {
   RC_CHECK(text.find("</") == std::string_view::npos, "a {} may not hold </", name);
-  return Html(fmt::format("<{0}>\n{1}</{0}>\n", name, text));
+  return Html(fmt::format("\n<{0}>\n{1}</{0}>\n", name, text));
 }
 
 // A JSON string may spell any character by its number, so none needs to stand that HTML reads.
@@ -102,7 +102,7 @@ Html Html::json(const std::string& id, const ordered_json& value) {
       safe += c;
     }
   }
-  return Html(fmt::format("{}>\n{}\n</script>\n",
+  return Html(fmt::format("\n{}>\n{}\n</script>\n",
                           opening("script", {{"type", "application/json"}, {"id", id}}), safe));
 }
 

@@ -40,8 +40,8 @@ TEST(Html, ElementsNestAndAreClosed) {
 TEST(Html, JsonCannotEndItsScriptAndReadsBackTheSame) {
   const nlohmann::ordered_json value = {{"name", "</script><!--&\"'\u2028"}, {"n", {1, 2}}};
   const std::string markup = Html::json("data", value).markup();
-  const size_t begin = markup.find('\n') + 1, end = markup.rfind("\n</script>");
-  EXPECT_EQ(markup.substr(0, begin), "<script type=\"application/json\" id=\"data\">\n");
+  const size_t begin = markup.find('\n', 1) + 1, end = markup.rfind("\n</script>");
+  EXPECT_EQ(markup.substr(0, begin), "\n<script type=\"application/json\" id=\"data\">\n");
   const std::string inside = markup.substr(begin, end - begin);
   EXPECT_EQ(inside.find_first_of("<>&"), std::string::npos) << inside;
   EXPECT_EQ(nlohmann::ordered_json::parse(inside), value);
@@ -53,7 +53,7 @@ TEST(Html, JsonOfBrokenUtf8IsReadable) {
 }
 
 TEST(Html, RawTextMayNotEndItsElement) {
-  EXPECT_EQ(Html::raw_text("style", "a > b {}\n").markup(), "<style>\na > b {}\n</style>\n");
+  EXPECT_EQ(Html::raw_text("style", "a > b {}\n").markup(), "\n<style>\na > b {}\n</style>\n");
   EXPECT_THROW(Html::raw_text("script", "'</script>'"), Bug);
 }
 
