@@ -8,8 +8,6 @@
 #include "base/error.h"
 #include "config/scan.h"
 #include "model/dense.h"
-#include "program/lower.h"
-#include "program/verify.h"
 
 namespace refrain::plan {
 namespace {
@@ -17,10 +15,6 @@ namespace {
 // Layers that may share one kept input. A run of k layers replays all k at once: with n layers of
 // which each keeps a tenth or less for its input, k beyond the root of n/10 only costs.
 constexpr int32_t kLongestRun = 8;
-
-program::Schedule schedule_of(const config::RunShape& shape) {
-  return {.num_micro_batches = shape.num_micro_batches, .clip = shape.clip_grad > 0};
-}
 
 int32_t longest_run(const model::ModelGraph& graph) {
   const auto layers = static_cast<int32_t>(graph.blocks.size()) - 2;
@@ -154,7 +148,7 @@ Checked<EnginePlan> Planner::plan(Bytes budget, const Effort& effort) const {
   RC_CHECK(plan.step.timeline.peak <= budget, "the plan holds {} bytes of {}",
            plan.step.timeline.peak.count(), budget.count());
   plan.gap = picks->gap();
-  plan.byte_price_s = byte_price(problem, *picks);
+  plan.search_s = picks->seconds;
   return Checked<EnginePlan>::accept(std::move(plan));
 }
 
@@ -202,14 +196,11 @@ std::vector<LayerDecision> Planner::decisions(const std::vector<const Choice*>& 
   return decisions;
 }
 
-// What a hundredth more of the budget saves.
-double Planner::byte_price(const Knapsack& solved, const Picks& picks) const {
-  Knapsack wider = solved;
-  const int64_t more = std::max<int64_t>(1, solved.budget / 100);
-  wider.budget += more;
-  const auto cheaper = solve(wider);
+double Planner::byte_price_s(Bytes budget, const EnginePlan& plan) const {
+  const int64_t more = std::max<int64_t>(1, budget.count() / 100);
+  const auto cheaper = solve(knapsack(budget + Bytes(more)));
   RC_CHECK(cheaper, "more budget, no plan");
-  return std::max(0.0, picks.seconds - cheaper->seconds) / static_cast<double>(more);
+  return std::max(0.0, plan.search_s - cheaper->seconds) / static_cast<double>(more);
 }
 
 std::vector<Lever> Planner::levers() const {

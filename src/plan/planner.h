@@ -45,7 +45,7 @@ struct EnginePlan {
   cost::Timing timing;
   std::vector<LayerDecision> decisions;
   double gap = 0;             // of the replay seconds; 0: proven least
-  double byte_price_s = 0;    // seconds that one more byte of budget would save
+  double search_s = 0;        // replay of one micro-batch, by the search's own sums
   int64_t examined = 0;       // choices that were measured
   int64_t frontier_size = 0;  // of them not dominated
 };
@@ -69,6 +69,10 @@ class Planner {
   /// Findings: `plan.budget-too-small` names the least peak.
   Checked<EnginePlan> plan(Bytes budget, const Effort& effort = {}) const;
 
+  /// Seconds that one more byte would save, by what a hundredth more of the budget saves. `plan` is
+  /// the one for `budget`. As dear as another plan, so it is not part of one.
+  double byte_price_s(Bytes budget, const EnginePlan& plan) const;
+
   /// Highest bytes of a plan by the search's own sums; the ledger's peak where they are right.
   int64_t predicted_peak(Bytes budget) const;
 
@@ -84,7 +88,6 @@ class Planner {
   std::vector<const Choice*> choices_of(const Knapsack& solved, const Picks& picks) const;
   EnginePlan carry_out(const std::vector<const Choice*>& choices) const;
   std::vector<LayerDecision> decisions(const std::vector<const Choice*>& choices) const;
-  double byte_price(const Knapsack& solved, const Picks& picks) const;
 
   Workload workload_;
   model::ModelGraph graph_;

@@ -139,7 +139,7 @@ TEST(Planner, WithRoomForEverythingNothingIsRecomputed) {
   const auto roomy = planner.plan(none);
   ASSERT_TRUE(roomy.value);
   EXPECT_EQ(roomy.value->timing.replay_s, 0);
-  EXPECT_EQ(roomy.value->byte_price_s, 0);
+  EXPECT_EQ(planner.byte_price_s(none, *roomy.value), 0);
   const auto tight = planner.plan(none - Bytes(1));
   ASSERT_TRUE(tight.value);
   EXPECT_GT(tight.value->timing.replay_s, 0);

@@ -3,19 +3,15 @@
 #include "base/error.h"
 #include "model/dense.h"
 #include "plan/presets.h"
-#include "program/lower.h"
 #include "program/verify.h"
 
 namespace refrain::plan {
-
 namespace {
 
 PreparedStep prepare(model::ModelGraph graph, const config::RunShape& shape,
                      const program::RecomputePlan& plan) {
   PreparedStep step{.graph = std::move(graph)};
-  step.program =
-      program::lower(step.graph, plan,
-                     {.num_micro_batches = shape.num_micro_batches, .clip = shape.clip_grad > 0});
+  step.program = program::lower(step.graph, plan, schedule_of(shape));
   const std::vector<std::string> complaints =
       program::verify(step.graph, step.program, plan.policy);
   RC_CHECK(complaints.empty(), "{} complaints, the first: {}", complaints.size(),
@@ -25,6 +21,10 @@ PreparedStep prepare(model::ModelGraph graph, const config::RunShape& shape,
 }
 
 }  // namespace
+
+program::Schedule schedule_of(const config::RunShape& shape) {
+  return {.num_micro_batches = shape.num_micro_batches, .clip = shape.clip_grad > 0};
+}
 
 PreparedStep prepare(const config::ModelConfig& config, const config::RunShape& shape,
                      const config::RecomputeSetting& setting, config::ReplayPolicy policy) {

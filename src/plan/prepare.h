@@ -6,6 +6,7 @@
 #include "config/run_shape.h"
 #include "ledger/ledger.h"
 #include "model/graph.h"
+#include "program/lower.h"
 #include "program/program.h"
 
 namespace refrain::plan {
@@ -16,6 +17,9 @@ struct PreparedStep {
   program::Program program;
   ledger::Timeline timeline;
 };
+
+/// The schedule of one optimizer step.
+program::Schedule schedule_of(const config::RunShape& shape);
 
 /// Builds, plans, lowers, verifies (RC_CHECK) and simulates. `config` and `shape` have passed
 /// config::validate.

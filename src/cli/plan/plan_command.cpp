@@ -41,8 +41,15 @@ int plan_command(const std::vector<std::string>& arguments) {
     return tell(plan::with_levers(std::move(chosen.findings), planner)), kExitFindings;
   }
   const std::vector<plan::StandardStep> standards = plan::standard_steps(workload);
-  const PlanView view = {workload,  *chosen.value,       budget, planner.least_peak(),
-                         standards, !options.plan.budget};
+  // Plain text does without the price of a byte, which takes one more search.
+  const bool prices = options.json || options.why || !options.html.empty();
+  const PlanView view = {.workload = workload,
+                         .plan = *chosen.value,
+                         .budget = budget,
+                         .least_peak = planner.least_peak(),
+                         .standards = standards,
+                         .leanest = !options.plan.budget,
+                         .byte_price_s = prices ? planner.byte_price_s(budget, *chosen.value) : 0};
   tell(parsed.options.findings);
   print(options.json ? to_json(view) : to_text(view));
   if (options.why && !options.json) print(reasons_text(view));

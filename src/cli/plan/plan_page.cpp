@@ -140,7 +140,7 @@ report::PlanPage plan_page_of(const PlanView& view, const plan::Planner& planner
           .leanest = view.leanest,
           .least_peak = view.least_peak,
           .without = without,
-          .byte_price_s = view.plan.byte_price_s,
+          .byte_price_s = view.byte_price_s,
           .examined = view.plan.examined,
           .frontier = view.plan.frontier_size,
           .timeline = timeline_of(view.plan.step),

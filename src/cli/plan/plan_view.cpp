@@ -129,9 +129,9 @@ std::string to_text(const PlanView& view) {
 
 std::string reasons_text(const PlanView& view) {
   std::string text;
-  if (view.plan.byte_price_s > 0) {
+  if (view.byte_price_s > 0) {
     text = fmt::format("\na MiB more of budget would save {:.3g} ms a step\n",
-                       1e3 * view.plan.byte_price_s * 0x1p20);
+                       1e3 * view.byte_price_s * 0x1p20);
   } else {
     text = "\nmore budget would save nothing\n";
   }
@@ -178,7 +178,7 @@ std::string to_json(const PlanView& view) {
       {"gap", p.gap},
       {"choices_examined", p.examined},
       {"frontier", p.frontier_size},
-      {"byte_price_s", p.byte_price_s},
+      {"byte_price_s", view.byte_price_s},
       {"layers", std::move(layers)},
       {"nearest_megatron", nearest ? standard_json(*nearest, view.budget) : ordered_json()},
       {"standard_settings", std::move(standards)}};

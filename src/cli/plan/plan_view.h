@@ -15,7 +15,8 @@ struct PlanView {
   Bytes budget;
   Bytes least_peak;
   const std::vector<plan::StandardStep>& standards;
-  bool leanest = false;  // no budget was given
+  bool leanest = false;     // no budget was given
+  double byte_price_s = 0;  // Planner::byte_price_s
 };
 
 std::string to_text(const PlanView& view);
