@@ -11,6 +11,7 @@
 namespace refrain::accuracy {
 namespace {
 
+using config::contains;
 using config::Value;
 using mcore::FeedForward;
 using mcore::LayerKind;
@@ -51,10 +52,6 @@ class Assigned {
  private:
   const config::Assignments& assignments_;
 };
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 /// The window of "sliding window 128 on alternating layers"; 0 where there is none.
 int64_t window_of(std::string_view attention_kind) {

@@ -8,18 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "allocator/settings_testing.h"
 #include "base/error.h"
 
 namespace refrain::allocator {
 namespace {
 
 constexpr Bytes kStep = kBlockStep;
-
-Settings parse(std::string_view text) {
-  const Checked<Settings> checked = parse_settings(text);
-  EXPECT_TRUE(checked.value) << to_text(checked.findings);
-  return checked.value.value_or(Settings());
-}
 
 // An allocator of which a test gives sizes and gets sizes.
 class Bench {

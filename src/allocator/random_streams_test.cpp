@@ -13,6 +13,7 @@
 #include "allocator/caching_allocator.h"
 #include "allocator/recorder.h"
 #include "allocator/replay.h"
+#include "allocator/settings_testing.h"
 
 namespace refrain::allocator {
 namespace {
@@ -56,12 +57,6 @@ Stream random_stream(uint64_t seed, int num_events, int64_t num_live) {
     }
   }
   return recorder.take();
-}
-
-Settings parse(std::string_view text) {
-  const Checked<Settings> checked = parse_settings(text);
-  EXPECT_TRUE(checked.value) << to_text(checked.findings);
-  return checked.value.value_or(Settings());
 }
 
 // Plays events on an allocator, and goes on after requests that fail.

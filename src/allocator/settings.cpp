@@ -194,7 +194,7 @@ const Option* find_option(std::string_view name) {
 Finding unknown_option(const std::string& name) {
   std::vector<std::string> names;
   for (const Option& option : kOptions) names.emplace_back(option.name);
-  const std::optional<std::string> near = nearest(name.substr(0, 100), names);
+  const std::optional<std::string> near = nearest(name, names);
   return {
       "allocator.unknown-option",
       fmt::format("an option of the allocator must be one that PyTorch has: {}", in_quotes(name)),

@@ -7,14 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "allocator/settings_testing.h"
+
 namespace refrain::allocator {
 namespace {
-
-Settings parse(std::string_view text) {
-  const Checked<Settings> checked = parse_settings(text);
-  EXPECT_TRUE(checked.value) << text << "\n" << to_text(checked.findings);
-  return checked.value.value_or(Settings());
-}
 
 std::vector<std::string> rules(std::string_view text) {
   std::vector<std::string> ids;

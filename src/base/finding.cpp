@@ -42,6 +42,8 @@ std::string to_text(const Findings& findings) {
 
 std::optional<std::string> nearest(std::string_view word,
                                    const std::vector<std::string>& candidates) {
+  constexpr size_t kLongestName = 100;
+  if (word.size() > kLongestName) return std::nullopt;
   std::optional<std::string> best;
   size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {

@@ -41,7 +41,8 @@ bool rejects(const Findings& findings);
 /// "error[rule]: message\n  remedy: ..." a finding, in order.
 std::string to_text(const Findings& findings);
 
-/// The candidate nearest to `word` by edit distance; nothing where none is near.
+/// The candidate nearest to `word` by edit distance; nothing where none is near, or where `word` is
+/// longer than any name (an edit distance to a long text is slow).
 std::optional<std::string> nearest(std::string_view word,
                                    const std::vector<std::string>& candidates);
 

@@ -24,6 +24,8 @@ TEST(Nearest, FindsTheClosestWithinReachAndNothingBeyond) {
   EXPECT_EQ(nearest("mlpxxx", words), std::nullopt);  // 3: beyond, for a short word
   EXPECT_EQ(nearest("zzzzzzzzzz", words), std::nullopt);
   EXPECT_EQ(nearest("mlp", {}), std::nullopt);
+  const std::string long_word(101, 'a');
+  EXPECT_EQ(nearest(long_word, {long_word}), std::nullopt);  // nobody mistypes a hundred letters
 }
 
 }  // namespace

@@ -8,13 +8,13 @@
 namespace refrain::config {
 namespace {
 
-struct SizeRow {
+struct ShapeRow {
   std::string_view name;
   int64_t RunShape::*size;
   int64_t most;
   std::string_view remedy;
 };
-constexpr SizeRow kSizes[] = {
+constexpr ShapeRow kShape[] = {
     {"micro-batch", &RunShape::micro_batch, int64_t{1} << 20, "give --micro-batch N"},
     {"seq", &RunShape::seq, INT32_MAX, "give --seq N"},
     {"the number of micro-batches", &RunShape::num_micro_batches, int64_t{1} << 20,
@@ -29,7 +29,7 @@ constexpr int64_t kMostLayerPasses = 100000;
 constexpr double kMostBytes = 0x1p60;
 
 void check_sizes(const RunShape& shape, Findings& findings) {
-  for (const SizeRow& row : kSizes) {
+  for (const ShapeRow& row : kShape) {
     const int64_t size = shape.*row.size;
     if (size >= 1 && size <= row.most) continue;
     findings.push_back({"shape.size-out-of-range",

@@ -26,6 +26,10 @@ std::string_view trimmed(std::string_view text);
 /// The pieces between separators, trimmed, empty ones kept: "a, ,b" is {"a", "", "b"}.
 std::vector<std::string> split(std::string_view text, char separator);
 
+/// Whether `part` stands in `text`, and whether `word` is one of `words`.
+bool contains(std::string_view text, std::string_view part);
+bool contains(const std::vector<std::string>& words, std::string_view word);
+
 /// "a, b, c".
 std::string joined(const std::vector<std::string>& words, std::string_view separator = ", ");
 

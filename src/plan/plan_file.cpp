@@ -185,7 +185,7 @@ class Reader {
         if (t != layer.output) known.push_back(layer.tensors[t].name);
       }
     }
-    return nearest(name.substr(0, 100), known);
+    return nearest(name, known);
   }
 
   const config::ModelConfig& model_;

@@ -16,14 +16,14 @@ namespace {
 using config::AttentionBackend;
 using config::ReplayPolicy;
 
-struct Case {
+struct MatrixCase {
   config::ModelConfig model;
   config::RunShape shape;
   config::RecomputeSetting setting;
   ReplayPolicy policy = ReplayPolicy::kDemand;
 };
 
-std::string describe(const Case& run) {
+std::string describe(const MatrixCase& run) {
   return run.model.name + " " + to_text(run.setting) +
          (run.policy == ReplayPolicy::kRegion ? " region" : " demand") +
          (run.shape.attention == AttentionBackend::kFused ? " fused" : " unfused") + " dropout " +
@@ -32,7 +32,7 @@ std::string describe(const Case& run) {
          std::to_string(run.shape.threads);
 }
 
-Outcome run_exactly(const Case& run) {
+Outcome run_case(const MatrixCase& run) {
   SCOPED_TRACE(describe(run));
   return exact::run_exactly(plan::prepare(run.model, run.shape, run.setting, run.policy),
                             run.model.vocab, run.shape);
@@ -43,13 +43,13 @@ class Matrix : public testing::TestWithParam<
 
 TEST_P(Matrix, IsByteExactAndBitwiseEqual) {
   const auto& [model, attention, dropout, num_micro_batches] = GetParam();
-  Case run{.model = model,
-           .shape = {.micro_batch = 2,
-                     .seq = 13,
-                     .num_micro_batches = num_micro_batches,
-                     .attention = attention,
-                     .dropout = dropout}};
-  const Outcome reference = run_exactly(run);
+  MatrixCase run{.model = model,
+                 .shape = {.micro_batch = 2,
+                           .seq = 13,
+                           .num_micro_batches = num_micro_batches,
+                           .attention = attention,
+                           .dropout = dropout}};
+  const Outcome reference = run_case(run);
   EXPECT_GT(reference.norms[0], 0);
   EXPECT_NE(reference.hashes[0], reference.hashes[1]);
   for (const config::RecomputeSetting& setting : all_settings()) {
@@ -59,7 +59,7 @@ TEST_P(Matrix, IsByteExactAndBitwiseEqual) {
         run.policy = policy;
         run.shape.threads = threads;
         SCOPED_TRACE(describe(run));
-        expect_equal(run_exactly(run), reference);
+        expect_equal(run_case(run), reference);
       }
     }
   }
@@ -79,29 +79,29 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Exact, ClippingWaitsForTheLastGradientAndChangesNoBitElsewhere) {
   for (const config::ModelConfig& model : tiny_models()) {
-    Case run{.model = model, .shape = {.micro_batch = 2, .seq = 13, .clip_grad = 0.5}};
-    const Outcome reference = run_exactly(run);
+    MatrixCase run{.model = model, .shape = {.micro_batch = 2, .seq = 13, .clip_grad = 0.5}};
+    const Outcome reference = run_case(run);
     run.setting = {.granularity = config::Granularity::kFull};
-    expect_equal(run_exactly(run), reference);
+    expect_equal(run_case(run), reference);
     run.shape.clip_grad = 0;
-    EXPECT_EQ(run_exactly(run).hashes[0], reference.hashes[0]);  // hashed before clipping
+    EXPECT_EQ(run_case(run).hashes[0], reference.hashes[0]);  // hashed before clipping
   }
 }
 
 TEST(Exact, Bf16IsByteExactAndBitwiseEqual) {
   for (const config::ModelConfig& model : tiny_models()) {
     for (AttentionBackend attention : {AttentionBackend::kFused, AttentionBackend::kUnfused}) {
-      Case run{.model = model,
-               .shape = {.micro_batch = 2,
-                         .seq = 13,
-                         .precision = config::Precision::kBf16,
-                         .attention = attention,
-                         .dropout = 0.1}};
-      const Outcome reference = run_exactly(run);
+      MatrixCase run{.model = model,
+                     .shape = {.micro_batch = 2,
+                               .seq = 13,
+                               .precision = config::Precision::kBf16,
+                               .attention = attention,
+                               .dropout = 0.1}};
+      const Outcome reference = run_case(run);
       for (const config::RecomputeSetting& setting : all_settings()) {
         run.setting = setting;
         run.shape.threads = 3 - run.shape.threads;  // one, two, one, ...
-        expect_equal(run_exactly(run), reference);
+        expect_equal(run_case(run), reference);
       }
     }
   }
@@ -113,12 +113,12 @@ TEST(Exact, OddShapesAreByteExactAndBitwiseEqual) {
     for (config::ModelConfig model : {tiny_llama(), tiny_gpt()}) {
       model.num_heads = model.num_kv_heads = 1;
       for (AttentionBackend attention : {AttentionBackend::kFused, AttentionBackend::kUnfused}) {
-        Case run{.model = model,
-                 .shape = {.micro_batch = micro_batch, .seq = seq, .attention = attention}};
-        const Outcome reference = run_exactly(run);
+        MatrixCase run{.model = model,
+                       .shape = {.micro_batch = micro_batch, .seq = seq, .attention = attention}};
+        const Outcome reference = run_case(run);
         run.setting = {.granularity = config::Granularity::kFull, .num_layers = 3};
         run.shape.threads = 2;
-        expect_equal(run_exactly(run), reference);
+        expect_equal(run_case(run), reference);
       }
     }
   }
@@ -127,10 +127,11 @@ TEST(Exact, OddShapesAreByteExactAndBitwiseEqual) {
 // How often kernels really ran, by op: once forward, and again as often as the setting says.
 TEST(Exact, OpsRunAsOftenAsTheSettingSays) {
   const auto runs_of = [](const char* op, std::vector<config::Label> labels, ReplayPolicy policy) {
-    const Case run{.model = tiny_llama(),
-                   .shape = {.micro_batch = 1, .seq = 8},
-                   .setting = {.granularity = config::Granularity::kSelective, .labels = labels},
-                   .policy = policy};
+    const MatrixCase run{
+        .model = tiny_llama(),
+        .shape = {.micro_batch = 1, .seq = 8},
+        .setting = {.granularity = config::Granularity::kSelective, .labels = labels},
+        .policy = policy};
     const plan::PreparedStep step = plan::prepare(run.model, run.shape, run.setting, run.policy);
     engine::install_counting_allocator();
     at::set_num_threads(static_cast<int>(run.shape.threads));

@@ -9,9 +9,7 @@
 namespace refrain::accuracy {
 namespace {
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
+using config::contains;
 
 /// Milliseconds a step, as printed or from tokens a second.
 std::optional<double> step_ms_of(const RowReader& row, const Sample& sample) {

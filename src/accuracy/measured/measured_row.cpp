@@ -17,14 +17,11 @@
 namespace refrain::accuracy {
 namespace {
 
+using config::contains;
 using config::Recipe;
 using mcore::Run;
 
 constexpr Range kRanks{.most = 1 << 20};
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 /// "DeepSeekV3 (w/o MTP)" is DeepSeekV3.
 std::string_view model_name(const RowReader& row) {

@@ -9,16 +9,13 @@
 namespace refrain::accuracy {
 namespace {
 
+using config::contains;
 using mcore::Recompute;
 
 std::string lower(std::string_view text) {
   std::string result(text);
   for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return result;
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
 }
 
 struct Spelling {

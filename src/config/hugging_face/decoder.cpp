@@ -197,8 +197,7 @@ const HfType* type_of(FieldReader& read, bool only_trained) {
   const HfType* type = find_hf_type(name);
   if (type != nullptr && (type->trains || !only_trained)) return type;
   const std::vector<std::string> names = hf_type_names(only_trained);
-  constexpr size_t kLongest = 40;  // no type is as long, and a distance to such a text is slow
-  const auto near = name.size() > kLongest ? std::nullopt : nearest(name, names);
+  const auto near = nearest(name, names);
   const json& given = read.raw("model_type");
   read.complain({"model.unsupported-type",
                  fmt::format("model_type must be one of {}: {}", joined(names),

@@ -58,10 +58,6 @@ constexpr std::string_view kNoted[] = {
 
 constexpr size_t kLongestName = 100;
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 /// Without what stands in brackets: "Kimi K2 (1T-A32B)" is "Kimi K2".
 std::string_view before_bracket(std::string_view text) {
   return trimmed(text.substr(0, text.find('(')));

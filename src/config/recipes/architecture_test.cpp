@@ -13,7 +13,7 @@ namespace refrain::config {
 namespace {
 
 /// The value that counts; a text no table has where the knob is not assigned.
-Value value_of(const Assignments& assignments, std::string_view knob) {
+Value value_in(const Assignments& assignments, std::string_view knob) {
   Value value = "not assigned";
   for (const Assignment& each : assignments) {
     if (each.knob == knob) value = each.value;
@@ -21,12 +21,12 @@ Value value_of(const Assignments& assignments, std::string_view knob) {
   return value;
 }
 
-Value value_of(std::string_view architecture, std::string_view knob) {
+Value value_in(std::string_view architecture, std::string_view knob) {
   const Architecture* found = architecture_named(architecture);
-  return found ? value_of(found->assignments, knob) : "no such architecture";
+  return found ? value_in(found->assignments, knob) : "no such architecture";
 }
 
-const Value kNotAssigned = "not assigned";
+const Value kUnassigned = "not assigned";
 
 TEST(Architecture, EveryRowOfTheTableIsThereOnce) {
   EXPECT_EQ(architectures().size(), 73u);
@@ -53,48 +53,48 @@ TEST(Architecture, EveryAssignmentIsAKnobOfTheRightTypeOrAFieldThatMegatronHas) 
 }
 
 TEST(Architecture, ADenseRowReadsFieldByField) {
-  EXPECT_EQ(value_of("llama3_70b", "num_layers"), 80);
-  EXPECT_EQ(value_of("llama3_70b", "hidden_size"), 8192);
-  EXPECT_EQ(value_of("llama3_70b", "ffn_hidden_size"), 28672);
-  EXPECT_EQ(value_of("llama3_70b", "num_attention_heads"), 64);
-  EXPECT_EQ(value_of("llama3_70b", "num_query_groups"), 8);
-  EXPECT_EQ(value_of("llama3_70b", "kv_channels"), 128);
-  EXPECT_EQ(value_of("llama3_70b", "normalization"), "RMSNorm");
-  EXPECT_EQ(value_of("llama3_70b", "activation_func"), "silu");
-  EXPECT_EQ(value_of("llama3_70b", "gated_linear_unit"), true);
-  EXPECT_EQ(value_of("llama3_70b", "add_bias_linear"), false);
-  EXPECT_EQ(value_of("llama3_70b", "multi_latent_attention"), kNotAssigned);
-  EXPECT_EQ(value_of("llama3_70b", "num_moe_experts"), kNotAssigned);
+  EXPECT_EQ(value_in("llama3_70b", "num_layers"), 80);
+  EXPECT_EQ(value_in("llama3_70b", "hidden_size"), 8192);
+  EXPECT_EQ(value_in("llama3_70b", "ffn_hidden_size"), 28672);
+  EXPECT_EQ(value_in("llama3_70b", "num_attention_heads"), 64);
+  EXPECT_EQ(value_in("llama3_70b", "num_query_groups"), 8);
+  EXPECT_EQ(value_in("llama3_70b", "kv_channels"), 128);
+  EXPECT_EQ(value_in("llama3_70b", "normalization"), "RMSNorm");
+  EXPECT_EQ(value_in("llama3_70b", "activation_func"), "silu");
+  EXPECT_EQ(value_in("llama3_70b", "gated_linear_unit"), true);
+  EXPECT_EQ(value_in("llama3_70b", "add_bias_linear"), false);
+  EXPECT_EQ(value_in("llama3_70b", "multi_latent_attention"), kUnassigned);
+  EXPECT_EQ(value_in("llama3_70b", "num_moe_experts"), kUnassigned);
   const std::vector<std::string>& notes = architecture_named("llama3_70b")->notes;
   EXPECT_NE(std::find(notes.begin(), notes.end(), "vocab_size=128256"), notes.end());
 }
 
 TEST(Architecture, ALatentAttentionRowWithExpertsReadsFieldByField) {
-  EXPECT_EQ(value_of("deepseek_v3", "num_layers"), 61);
-  EXPECT_EQ(value_of("deepseek_v3", "multi_latent_attention"), true);
-  EXPECT_EQ(value_of("deepseek_v3", "q_lora_rank"), 1536);
-  EXPECT_EQ(value_of("deepseek_v3", "kv_lora_rank"), 512);
-  EXPECT_EQ(value_of("deepseek_v3", "num_query_groups"), kNotAssigned);
-  EXPECT_EQ(value_of("deepseek_v3", "num_moe_experts"), 256);
-  EXPECT_EQ(value_of("deepseek_v3", "moe_router_topk"), 8);
-  EXPECT_EQ(value_of("deepseek_v3", "moe_ffn_hidden_size"), 2048);
-  EXPECT_EQ(value_of("deepseek_v3", "moe_shared_expert_intermediate_size"), 2048);
-  EXPECT_EQ(value_of("deepseek_v3", "mtp_num_layers"), 1);
+  EXPECT_EQ(value_in("deepseek_v3", "num_layers"), 61);
+  EXPECT_EQ(value_in("deepseek_v3", "multi_latent_attention"), true);
+  EXPECT_EQ(value_in("deepseek_v3", "q_lora_rank"), 1536);
+  EXPECT_EQ(value_in("deepseek_v3", "kv_lora_rank"), 512);
+  EXPECT_EQ(value_in("deepseek_v3", "num_query_groups"), kUnassigned);
+  EXPECT_EQ(value_in("deepseek_v3", "num_moe_experts"), 256);
+  EXPECT_EQ(value_in("deepseek_v3", "moe_router_topk"), 8);
+  EXPECT_EQ(value_in("deepseek_v3", "moe_ffn_hidden_size"), 2048);
+  EXPECT_EQ(value_in("deepseek_v3", "moe_shared_expert_intermediate_size"), 2048);
+  EXPECT_EQ(value_in("deepseek_v3", "mtp_num_layers"), 1);
 }
 
 TEST(Architecture, NoQueryLatentIsNullAndAnUnstatedOneIsUnset) {
-  EXPECT_EQ(value_of("deepseek_v2_lite", "q_lora_rank"), nullptr);
-  EXPECT_EQ(value_of("glm51", "q_lora_rank"), kNotAssigned);
-  EXPECT_EQ(value_of("glm51", "multi_latent_attention"), true);
+  EXPECT_EQ(value_in("deepseek_v2_lite", "q_lora_rank"), nullptr);
+  EXPECT_EQ(value_in("glm51", "q_lora_rank"), kUnassigned);
+  EXPECT_EQ(value_in("glm51", "multi_latent_attention"), true);
 }
 
 TEST(Architecture, LayerFrequencyIsANumberOrAFlagForEachLayer) {
-  EXPECT_EQ(value_of("qwen3_30b_a3b", "moe_layer_freq"), 1);
-  EXPECT_EQ(value_of("llama3_8b", "moe_layer_freq"), kNotAssigned);
+  EXPECT_EQ(value_in("qwen3_30b_a3b", "moe_layer_freq"), 1);
+  EXPECT_EQ(value_in("llama3_8b", "moe_layer_freq"), kUnassigned);
   // The second is made of first_k_dense and num_layers.
   for (const auto& [name, dense, layers] :
        {std::tuple{"deepseek_v3", 3, 61}, {"glm52", 3, 78}, {"moonlight_16b", 1, 27}}) {
-    const Value flags = value_of(name, "moe_layer_freq");
+    const Value flags = value_in(name, "moe_layer_freq");
     ASSERT_TRUE(flags.is_array()) << name;
     ASSERT_EQ(flags.size(), static_cast<size_t>(layers)) << name;
     EXPECT_EQ(std::count(flags.begin(), flags.end(), Value(1)), layers - dense) << name;
@@ -104,12 +104,12 @@ TEST(Architecture, LayerFrequencyIsANumberOrAFlagForEachLayer) {
 }
 
 TEST(Architecture, AttentionThatIsNotSoftmaxInEveryLayerIsNamed) {
-  EXPECT_EQ(value_of("qwen3_next_80b_a3b", "experimental_attention_variant"), "gated_delta_net");
-  EXPECT_EQ(value_of("qwen3_next_80b_a3b", "linear_attention_freq"), 4);
-  EXPECT_EQ(value_of("glm52", "experimental_attention_variant"), "dsa");
-  EXPECT_EQ(value_of("deepseek_v4_flash", "enable_mhc_connections"), true);
-  EXPECT_EQ(value_of("deepseek_v3", "experimental_attention_variant"), kNotAssigned);
-  EXPECT_EQ(value_of("nemotronh_8b", "is_hybrid_model"), true);
+  EXPECT_EQ(value_in("qwen3_next_80b_a3b", "experimental_attention_variant"), "gated_delta_net");
+  EXPECT_EQ(value_in("qwen3_next_80b_a3b", "linear_attention_freq"), 4);
+  EXPECT_EQ(value_in("glm52", "experimental_attention_variant"), "dsa");
+  EXPECT_EQ(value_in("deepseek_v4_flash", "enable_mhc_connections"), true);
+  EXPECT_EQ(value_in("deepseek_v3", "experimental_attention_variant"), kUnassigned);
+  EXPECT_EQ(value_in("nemotronh_8b", "is_hybrid_model"), true);
 }
 
 TEST(Architecture, WhatMegatronHasNoFieldForStandsBesideTheKnobs) {
@@ -128,8 +128,8 @@ TEST(Architecture, WhatMegatronHasNoFieldForStandsBesideTheKnobs) {
 }
 
 TEST(Architecture, SupplementsOfTheArchitectureAreAssigned) {
-  EXPECT_EQ(value_of("qwen35_vl_27b", "linear_num_value_heads"), 48);
-  EXPECT_EQ(value_of("qwen3_next_80b_a3b", "linear_num_value_heads"), kNotAssigned);
+  EXPECT_EQ(value_in("qwen35_vl_27b", "linear_num_value_heads"), 48);
+  EXPECT_EQ(value_in("qwen3_next_80b_a3b", "linear_num_value_heads"), kUnassigned);
 }
 
 TEST(Architecture, IsFoundByNameRecipeNameAndHuggingFaceId) {

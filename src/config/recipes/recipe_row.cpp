@@ -13,11 +13,11 @@
 namespace refrain::config {
 namespace {
 
-struct Column {
+struct RecipeColumn {
   std::string_view column, knob;
 };
 
-constexpr Column kKnobs[] = {
+constexpr RecipeColumn kRecipeKnobs[] = {
     {"tp", "tensor_model_parallel_size"},
     {"pp", "pipeline_model_parallel_size"},
     {"cp", "context_parallel_size"},
@@ -50,7 +50,7 @@ constexpr Precision kPrecisions[] = {
 };
 
 /// A piece of other_notes that is a knob: "piece" sets it to true, "piece=value" to the value.
-constexpr Column kPieces[] = {
+constexpr RecipeColumn kRecipePieces[] = {
     {"sequence_parallel", "sequence_parallel"},
     {"tp_comm_overlap", "tp_comm_overlap"},
     {"ep_a2a_overlap", "overlap_moe_expert_parallel_comm"},
@@ -149,7 +149,7 @@ bool assign_piece(std::string_view piece, Assigner& assign) {
   const std::string_view value = equals == piece.npos ? "true" : piece.substr(equals + 1);
   if (name == "dispatcher") return assign_dispatcher(value, assign);
   if (name == "pp_layout") return assign_layout(value, assign);
-  for (const Column& each : kPieces) {
+  for (const RecipeColumn& each : kRecipePieces) {
     if (name != each.column) continue;
     assign.set_scalar(each.knob, value);
     return true;
@@ -226,7 +226,7 @@ std::string hf_id_of(const CsvRecord& row) { return noted(row, "hf="); }
 
 void assign_row(RecipeTable table, const CsvRecord& row, Assigner& assign,
                 std::vector<std::string>& notes) {
-  for (const Column& each : kKnobs) assign.set_scalar(each.knob, row[each.column]);
+  for (const RecipeColumn& each : kRecipeKnobs) assign.set_scalar(each.knob, row[each.column]);
   assign_virtual_stages(table, row["vpp"], assign);
   assign.set_words("recompute_modules", row["recompute_modules"]);
   assign_offload(row["cpu_offloading"], assign, notes);

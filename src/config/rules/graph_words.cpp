@@ -1,16 +1,8 @@
 #include "config/rules/graph_words.h"
 
-#include <algorithm>
+#include "config/scan.h"
 
 namespace refrain::config {
-namespace {
-
-bool contains(const std::vector<std::string>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-}  // namespace
-
 std::vector<std::string> words_of(const std::optional<WordList>& list) {
   if (!list) return {};
   if (!list->is_text) return list->words;

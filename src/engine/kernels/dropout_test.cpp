@@ -6,7 +6,7 @@
 namespace refrain::engine {
 namespace {
 
-constexpr DropoutKey kKey = RunOptions{}.key;
+constexpr DropoutKey kDropoutKey = RunOptions{}.key;
 
 OpCase dropout_case(double probability, const std::vector<int64_t>& shape, at::ScalarType dtype) {
   const at::Tensor x = random_tensor(shape, dtype, 1);
@@ -30,7 +30,7 @@ OpCase add_case(double probability, const std::vector<int64_t>& shape, at::Scala
 }
 
 at::Tensor factors(double probability, const at::Tensor& like) {
-  return dropout_factors(kKey, probability, like.sizes(), at::kDouble);
+  return dropout_factors(kDropoutKey, probability, like.sizes(), at::kDouble);
 }
 
 using DropoutParam = std::tuple<double, std::vector<int64_t>, at::ScalarType>;

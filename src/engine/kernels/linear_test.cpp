@@ -26,7 +26,7 @@ OpCase linear_case(const Shapes& x, const Shapes& y, bool bias, at::ScalarType d
   return test;
 }
 
-at::Tensor reference(const Tensors& reads, const Tensors& params) {
+at::Tensor linear_reference(const Tensors& reads, const Tensors& params) {
   const at::Tensor x = reads[0].flatten(1);
   return params.size() > 1 ? at::linear(x, params[0], params[1]) : at::linear(x, params[0]);
 }
@@ -37,7 +37,8 @@ class LinearTest : public testing::TestWithParam<LinearParam> {};
 
 TEST_P(LinearTest, MatchesAutograd) {
   const auto& [shapes, bias, dtype] = GetParam();
-  expect_matches_autograd(linear_case(shapes.first, shapes.second, bias, dtype), reference, 4);
+  expect_matches_autograd(linear_case(shapes.first, shapes.second, bias, dtype), linear_reference,
+                          4);
 }
 
 // Tokens: one; fewer than a chunk; one past a chunk of kReduceRows, and of kConvertRows.

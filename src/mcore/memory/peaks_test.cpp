@@ -11,14 +11,6 @@
 namespace refrain::mcore::memory {
 namespace {
 
-mcore::Run pipeline_example(int64_t ranks, int64_t virtual_stages) {
-  mcore::Run run = gpt_example();
-  run.parallel.pipeline = ranks;
-  run.parallel.virtual_stages = virtual_stages;
-  run.parallel.data = 1;
-  return run;
-}
-
 TEST(Peaks, AreGivenForEveryRankWithWhereAndOfWhat) {
   const std::vector<RankPeak> peaks = rank_peaks(pipeline_example(4, 1));
   ASSERT_EQ(peaks.size(), 4u);

@@ -22,14 +22,6 @@ mcore::Run with_recompute(mcore::Run run, Recompute recompute) {
   return run;
 }
 
-mcore::Run pipeline_example(int64_t ranks, int64_t virtual_stages) {
-  mcore::Run run = gpt_example();
-  run.parallel.pipeline = ranks;
-  run.parallel.virtual_stages = virtual_stages;
-  run.parallel.data = 1;
-  return run;
-}
-
 mcore::Run mixture_example() {
   mcore::Run run = gpt_example();
   run.model.gated = run.model.rms_norm = true;

@@ -11,7 +11,7 @@
 namespace refrain::report {
 namespace {
 
-constexpr int kTicks = 5;
+constexpr int kAxisTicks = 5;
 constexpr int64_t kUnits = 10000;   // of the viewBox, both ways
 constexpr double kMargin = 0.06;    // of the axis, beyond the outermost marks
 constexpr double kLastTick = 0.95;  // of the axis: half of a label beyond it would leave the page
@@ -110,13 +110,13 @@ Html staircase(const Axes& axes, const std::vector<Mark>& plans) {
 
 Html ticks(const Axes& axes) {
   Html ticks;
-  for (const double tick : decimal_ticks(axes.overhead, kTicks)) {
+  for (const double tick : decimal_ticks(axes.overhead, kAxisTicks)) {
     if (tick < 0) continue;
     ticks += Html::element(
         "div", {{"class", "tick"}, {"style", css_percent("bottom", axes.overhead.share(tick))}},
         Html::element("span", {}, Html::text(fmt::format("+{:.6g} %", 100 * tick))));
   }
-  for (const Bytes tick : byte_ticks(axes.bytes, kTicks)) {
+  for (const Bytes tick : byte_ticks(axes.bytes, kAxisTicks)) {
     if (axes.x(tick) > kLastTick) continue;
     ticks += Html::element("div",
                            {{"class", "tick-below"}, {"style", css_percent("left", axes.x(tick))}},

@@ -17,7 +17,7 @@
 namespace refrain::report {
 namespace {
 
-constexpr int kTicks = 5;
+constexpr int kByteTicks = 5;
 constexpr double kHeadroom = 1.18;       // above the highest line: room for its label
 constexpr double kFarBudget = 1.5;       // of the peak: a budget beyond it is not drawn
 constexpr double kMostlyResident = 0.5;  // of the peak: then the window above it comes first
@@ -104,7 +104,7 @@ Html budget_line(const Chart& chart, const Window& window, bool label_left) {
 Html plot(const Chart& chart, const Window& window) {
   const MemoryTimeline& timeline = chart.timeline;
   Html content;
-  for (const Bytes tick : byte_ticks(window.scale, kTicks)) {
+  for (const Bytes tick : byte_ticks(window.scale, kByteTicks)) {
     content += Html::element(
         "div",
         {{"class", "tick"},

@@ -98,13 +98,6 @@ std::optional<std::string> layout_text(const Value& stages) {
   return text;
 }
 
-constexpr size_t kLongest = 100;  // a distance to a longer text says nothing, and is slow
-
-std::optional<std::string> nearest_short(std::string_view text,
-                                         const std::vector<std::string>& names) {
-  return text.size() > kLongest ? std::nullopt : nearest(text, names);
-}
-
 }  // namespace
 
 std::string knob_name(std::string_view path) {
@@ -141,7 +134,7 @@ std::optional<std::string_view> unknown_part(std::string_view path) {
 }
 
 std::optional<std::string> nearest_part(std::string_view part) {
-  return nearest_short(part, {std::begin(kRoots), std::end(kRoots)});
+  return nearest(part, {std::begin(kRoots), std::end(kRoots)});
 }
 
 Checked<Assignments> assignments_at(std::string_view path, Value value, const Source& source,
@@ -160,7 +153,7 @@ std::optional<Finding> dropped_addition(const std::string& knob, const Reading& 
   if (find_knob(knob) != nullptr || bystander_dialects(knob) != DialectSet()) return {};
   std::vector<std::string> names;
   for (const Knob& known : knob_table()) names.emplace_back(known.name);
-  const auto near = nearest_short(knob, names);
+  const auto near = nearest(knob, names);
   return Finding{fmt::format("{}.added-and-dropped", reading.family),
                  fmt::format("a knob must be one that `refrain knobs` lists: {} is added and then "
                              "dropped by Megatron-Bridge",

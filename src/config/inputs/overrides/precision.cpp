@@ -64,8 +64,7 @@ Assignments assignments_of(const Precision& precision, const Source& source) {
 Finding unknown_precision(const std::string& name, const Reading& reading) {
   std::vector<std::string> names;
   for (const Precision& known : kPrecisions) names.emplace_back(known.name);
-  constexpr size_t kLongest = 100;  // a distance to a longer text says nothing, and is slow
-  const auto near = name.size() > kLongest ? std::nullopt : nearest(name, names);
+  const auto near = nearest(name, names);
   return {fmt::format("{}.unknown-precision", reading.family),
           fmt::format("mixed_precision must be one of {}: {}", joined(names), in_quotes(name)),
           near ? fmt::format("did you mean {}?", *near) : "write model.bf16=true and the like"};

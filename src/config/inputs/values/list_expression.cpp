@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMostCharacters = 4096;
 constexpr size_t kMostElements = 65536;
 constexpr int64_t kMostNumber = 1'000'000'000;
-constexpr int kMostDepth = 16;
+constexpr int kMostParentheses = 16;
 
 struct Term {
   bool is_list = false;
@@ -49,7 +49,7 @@ class Evaluator {
   }
 
   Term factor(int depth) {
-    if (depth > kMostDepth) return fail("parentheses must be nested 16 deep at most"), Term();
+    if (depth > kMostParentheses) return fail("parentheses must be nested 16 deep at most"), Term();
     if (take('(')) {
       Term inner = sum(depth + 1);
       if (ok() && !take(')')) fail("( must be closed");

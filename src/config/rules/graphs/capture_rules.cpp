@@ -10,8 +10,6 @@ namespace {
 using enum Dialect;
 using enum Outcome;
 
-constexpr DialectSet kCaptures = since(kMcore_0_16_1);
-
 /// Experts always get their capacity, so that nothing depends on the router's choice.
 bool drops_and_pads(const Knobs& k) {
   return k.moe_expert_capacity_factor && k.moe_pad_expert_input_to_capacity;
@@ -25,7 +23,7 @@ bool every_layer_has_experts(const Knobs& k) {
   return std::find(flags.begin(), flags.end(), 0) == flags.end();
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kCaptureRules[] = {
     {.id = "graph.offload-mid",
      .dialects = DialectSet::range(kMcore_0_15_3, kMcore_0_17_1),
      .outcome = kValueError,
@@ -197,6 +195,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> graph_capture_rules() { return kRules; }
+std::span<const Rule> graph_capture_rules() { return kCaptureRules; }
 
 }  // namespace refrain::config

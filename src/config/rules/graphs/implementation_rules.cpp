@@ -9,9 +9,7 @@ namespace {
 using enum Dialect;
 using enum Outcome;
 
-constexpr DialectSet kNamesModules = since(kMcore_0_18_2);
-
-constexpr Rule kRules[] = {
+constexpr Rule kImplementationRules[] = {
     {.id = "graph.unknown-implementation-old",
      .dialects = DialectSet::range(kMcore_0_15_3, kMcore_0_17_1),
      .outcome = kAssertionError,
@@ -138,6 +136,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> graph_implementation_rules() { return kRules; }
+std::span<const Rule> graph_implementation_rules() { return kImplementationRules; }
 
 }  // namespace refrain::config

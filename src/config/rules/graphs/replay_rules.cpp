@@ -10,7 +10,6 @@ namespace {
 using enum Dialect;
 using enum Outcome;
 
-constexpr DialectSet kCaptures = since(kMcore_0_16_1);
 constexpr DialectSet kOffloads = since(kMcore_0_18_2);
 
 /// Full recompute and layers as graphs: each of the ways out, in each release's spelling.
@@ -55,7 +54,7 @@ bool offloads_under_graphs(const Knobs& k) {
   return captures_something(k) && k.fine_grained_activation_offloading;
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kReplayRules[] = {
     {.id = "graph.full-recompute",
      .dialects = kCaptures,
      .outcome = kAssertionError,
@@ -246,6 +245,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> graph_replay_rules() { return kRules; }
+std::span<const Rule> graph_replay_rules() { return kReplayRules; }
 
 }  // namespace refrain::config

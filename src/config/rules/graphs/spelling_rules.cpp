@@ -12,12 +12,7 @@ namespace {
 using enum Dialect;
 using enum Outcome;
 
-constexpr DialectSet kNamesModules = since(kMcore_0_18_2);
 constexpr DialectSet kNormalises = since(kMcore_0_16_1);
-
-bool contains(const std::vector<std::string>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 /// The modules a dialect knows, deprecated words included.
 std::vector<std::string> known_modules(const Context& s) {
@@ -86,7 +81,7 @@ bool is_local_of_bridge(const Knobs& k) {
   return !names_module && (scope == "layer" || scope == "block");
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kSpellingRules[] = {
     {.id = "graph.offload-old",
      .dialects = until(kMcore_0_14_0),
      .outcome = kValueError,
@@ -391,6 +386,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> graph_spelling_rules() { return kRules; }
+std::span<const Rule> graph_spelling_rules() { return kSpellingRules; }
 
 }  // namespace refrain::config

@@ -20,7 +20,7 @@ bool captures_delayed_gradients(const Knobs& k, const Context& s) {
          (captures(k, s, "attn") || (captures(k, s, "moe_router") && shared_experts));
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kGradientRules[] = {
     {.id = "overlap.delayed-gradients",
      .dialects = since(kMcore_0_14_0),
      .outcome = kAssertionError,
@@ -169,6 +169,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> gradient_rules() { return kRules; }
+std::span<const Rule> gradient_rules() { return kGradientRules; }
 
 }  // namespace refrain::config

@@ -84,7 +84,7 @@ Complaint not_even(const Knobs& k) {
                      chunks(k));
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kLayoutRules[] = {
     {.id = "layout.uneven-and-accounting",
      .dialects = kEverywhere,
      .outcome = kValueError,
@@ -272,6 +272,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> layout_rules() { return kRules; }
+std::span<const Rule> layout_rules() { return kLayoutRules; }
 
 }  // namespace refrain::config

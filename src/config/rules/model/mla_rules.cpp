@@ -7,7 +7,7 @@ namespace {
 using enum Dialect;
 using enum Outcome;
 
-constexpr Rule kRules[] = {
+constexpr Rule kMlaRules[] = {
     {.id = "mla.fused-rope",
      .dialects = since(kMcore_0_13_1),
      .outcome = kValueError,
@@ -42,6 +42,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> mla_rules() { return kRules; }
+std::span<const Rule> mla_rules() { return kMlaRules; }
 
 }  // namespace refrain::config

@@ -14,7 +14,7 @@ bool pads_routing(const Knobs& k) {
   return k.moe_router_padding_for_fp8 || k.moe_router_padding_for_quantization;
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kModelRules[] = {
     {.id = "model.fused-activation",
      .dialects = kClasses,
      .outcome = kValueError,
@@ -201,6 +201,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> model_rules() { return kRules; }
+std::span<const Rule> model_rules() { return kModelRules; }
 
 }  // namespace refrain::config

@@ -40,7 +40,7 @@ std::vector<Remedy> dispatch_all_to_all(const Knobs&, const Context&) {
       setting("moe_shared_expert_overlap=false", {{"moe_shared_expert_overlap", false}})};
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kMoeRules[] = {
     {.id = "moe.expert-parallel-needs-experts",
      .dialects = kEverywhere - DialectSet(kRefrain),
      .outcome = kValueError,
@@ -280,6 +280,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> moe_rules() { return kRules; }
+std::span<const Rule> moe_rules() { return kMoeRules; }
 
 }  // namespace refrain::config

@@ -32,7 +32,7 @@ Complaint overlap_excludes(const Knobs& k, bool what, std::string_view told) {
   return fmt::format("overlap_moe_expert_parallel_comm excludes {}", told);
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kOverlapRules[] = {
     {.id = "moe.variable-length",
      .dialects = kEverywhere - DialectSet(kRefrain),
      .outcome = kValueError,
@@ -259,6 +259,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> overlap_rules() { return kRules; }
+std::span<const Rule> overlap_rules() { return kOverlapRules; }
 
 }  // namespace refrain::config

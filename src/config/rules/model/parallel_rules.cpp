@@ -27,7 +27,7 @@ std::vector<Remedy> split_the_sequence(const Knobs&, const Context&) {
   return {setting("sequence_parallel=true", {{"sequence_parallel", true}})};
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kParallelRules[] = {
     {.id = "parallel.sequence-needs-tensor",
      .dialects = kMcore,
      .outcome = kValueError,
@@ -225,6 +225,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> parallel_rules() { return kRules; }
+std::span<const Rule> parallel_rules() { return kParallelRules; }
 
 }  // namespace refrain::config

@@ -25,7 +25,7 @@ Complaint bf16_layers(const Knobs& k, std::string_view knob, int64_t layers) {
                      layers_of_rank(k), layers);
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kPrecisionRules[] = {
     {.id = "precision.residual-dtype",
      .dialects = since(kMcore_0_17_1),
      .outcome = kRewrite,
@@ -300,6 +300,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> precision_rules() { return kRules; }
+std::span<const Rule> precision_rules() { return kPrecisionRules; }
 
 }  // namespace refrain::config

@@ -10,8 +10,6 @@ namespace {
 using enum Dialect;
 using enum Outcome;
 
-constexpr DialectSet kOurs = DialectSet(kRefrain);
-
 constexpr auto kChooseMethod = [](const Knobs&, const Context&) -> std::vector<Remedy> {
   return {setting("recompute_method=uniform", {{"recompute_method", "uniform"}}),
           setting("recompute_method=block", {{"recompute_method", "block"}})};
@@ -20,7 +18,7 @@ constexpr auto kDropNumLayers = [](const Knobs&, const Context&) -> std::vector<
   return {setting("recompute_num_layers=null", {{"recompute_num_layers", nullptr}})};
 };
 
-constexpr Rule kRules[] = {
+constexpr Rule kGranularityRules[] = {
     {.id = "offload.layers-null",
      .dialects = kEverywhere,
      .outcome = kTypeError,
@@ -323,6 +321,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> granularity_rules() { return kRules; }
+std::span<const Rule> granularity_rules() { return kGranularityRules; }
 
 }  // namespace refrain::config

@@ -12,8 +12,6 @@ namespace {
 using enum Dialect;
 using enum Outcome;
 
-constexpr DialectSet kOurs = DialectSet(kRefrain);
-
 void label_core_attn(Knobs& k, const Context&) { k.recompute_modules = WordList{{"core_attn"}}; }
 
 Complaint labels_without_module(const Knobs& k, const Context& s) {
@@ -40,7 +38,7 @@ bool quantised_norm_or_activation(const Knobs& k) {
   return is_told(k.fp8) && (recomputes(k, "moe_act") || recomputes(k, "layernorm"));
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kLabelRules[] = {
     {.id = "recompute.default-labels",
      .dialects = kEverywhere,
      .outcome = kRewrite,
@@ -316,6 +314,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> label_rules() { return kRules; }
+std::span<const Rule> label_rules() { return kLabelRules; }
 
 }  // namespace refrain::config

@@ -40,7 +40,7 @@ Complaint other_layers(const Knobs& k, const Context&) {
       k.transformer_impl);
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kOffloadRules[] = {
     {.id = "offload.two-kinds",
      .dialects = since(kMcore_0_16_1),
      .outcome = kAssertionError,
@@ -320,6 +320,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> offload_rules() { return kRules; }
+std::span<const Rule> offload_rules() { return kOffloadRules; }
 
 }  // namespace refrain::config

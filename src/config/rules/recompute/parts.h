@@ -7,6 +7,8 @@
 
 namespace refrain::config {
 
+constexpr DialectSet kOurs = DialectSet(Dialect::kRefrain);
+
 std::span<const Rule> granularity_rules();
 std::span<const Rule> label_rules();
 std::span<const Rule> stream_rules();

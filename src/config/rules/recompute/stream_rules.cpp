@@ -7,9 +7,7 @@ namespace {
 using enum Dialect;
 using enum Outcome;
 
-constexpr DialectSet kOurs = DialectSet(kRefrain);
-
-constexpr Rule kRules[] = {
+constexpr Rule kStreamRules[] = {
     {.id = "mhc.needs-connections",
      .dialects = kOurs,
      .outcome = kValueError,
@@ -108,6 +106,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> stream_rules() { return kRules; }
+std::span<const Rule> stream_rules() { return kStreamRules; }
 
 }  // namespace refrain::config

@@ -22,4 +22,13 @@ inline Run gpt_example() {
   return run;
 }
 
+/// The same over pipeline ranks, each with the chunks of `virtual_stages`.
+inline Run pipeline_example(int64_t ranks, int64_t virtual_stages) {
+  Run run = gpt_example();
+  run.parallel.pipeline = ranks;
+  run.parallel.virtual_stages = virtual_stages;
+  run.parallel.data = 1;
+  return run;
+}
+
 }  // namespace refrain::mcore::memory
