@@ -8,10 +8,10 @@
 #include <random>
 #include <utility>
 
+#include "base/statistics.h"
 #include "cost/program/price.h"
 #include "engine/memory/counting_allocator.h"
 #include "plan/planner.h"
-#include "report/statistics.h"
 
 namespace refrain::bench {
 namespace {
@@ -47,7 +47,7 @@ std::vector<OpTime> summed_by_op(const plan::PreparedStep& prepared,
     const std::string name = op ? op->name : "";
     OpTime& sum = sums.try_emplace({kind, name}, OpTime{.step = kind, .op = name}).first->second;
     ++sum.count;
-    sum.ms += report::quantile(ms[s], 0.5);
+    sum.ms += quantile(ms[s], 0.5);
     if (op) sum.gigaflops += cost::flops_of(*op, step.kind).count() / 1e9;
   }
   std::vector<OpTime> times;

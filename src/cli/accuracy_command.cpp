@@ -1,19 +1,19 @@
 // `refrain accuracy`: predictions beside measured runs, row by row and in sum.
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <utility>
 #include <vector>
 
 #include "accuracy/report/evaluate.h"
 #include "accuracy/report/render.h"
 #include "base/error.h"
+#include "base/text_file.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/spine.h"
 #include "config/scan.h"
+#include "config/word.h"
 
 namespace refrain::cli {
 namespace {
@@ -29,17 +29,9 @@ constexpr CommandText kAccuracy = {
 constexpr size_t kMostBytes = 256 << 20;
 
 std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error("cannot read {}: {}", path, std::strerror(errno));
-  std::string text;
-  std::vector<char> piece(64 << 10);
-  while (text.size() <= kMostBytes && file) {
-    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    text.append(piece.data(), static_cast<size_t>(file.gcount()));
-  }
-  if (file.bad()) throw Error("cannot read {}: {}", path, std::strerror(errno));
-  if (text.size() > kMostBytes) throw Error("cannot read {}: over {} MiB", path, kMostBytes >> 20);
-  return text;
+  FileText file = read_file(path, kMostBytes);
+  if (file.trouble) throw Error("reading a table: {} {}", config::in_quotes(path), file.reason);
+  return std::move(file.text);
 }
 
 /// What does not begin with a dash is a file.
@@ -60,7 +52,7 @@ std::string shown(const std::vector<accuracy::Evaluated>& tables, bool json, boo
     if (tables.size() > 1 && !json) text += fmt::format("{}\n\n", table.file);
     text += json ? accuracy::to_json_lines(table) : accuracy::to_text(table);
   }
-  return text;
+  return json ? text : config::for_terminal(text);
 }
 
 /// Findings of all files at once.
@@ -74,7 +66,8 @@ Checked<std::vector<accuracy::Evaluated>> evaluated(const std::vector<std::strin
       findings.push_back(std::move(finding));
     }
     if (!outcomes.value) continue;
-    tables.push_back({std::filesystem::path(file).filename().string(), *std::move(outcomes.value)});
+    tables.push_back({config::as_word(std::filesystem::path(file).filename().string()),
+                      *std::move(outcomes.value)});
   }
   using Tables = Checked<std::vector<accuracy::Evaluated>>;
   return rejects(findings) ? Tables::reject(std::move(findings))

@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "cli/engine_commands.h"
 #include "cli/spine.h"
 #include "plan/choose.h"
 #include "report/run_record.h"
-#include "report/statistics.h"
 #include "train/contest.h"
 #include "train/session.h"
 
@@ -43,15 +43,15 @@ Bytes most_saved(const ledger::Timeline& timeline) {
 
 report::BenchRecord record_of(const config::BenchOptions& options, const Contender& contender,
                               const ContenderResult& result, const ledger::Timeline& timeline) {
-  const double median = report::quantile(result.step_ms, 0.5);
+  const double median = quantile(result.step_ms, 0.5);
   const auto tokens = static_cast<double>(options.shape.tokens() * options.shape.num_micro_batches);
   return {.setting = contender.plan ? contender.name : to_text(contender.setting),
           .replay = std::string(to_text(contender.replay)),
           .attention = std::string(to_text(contender.attention)),
           .tokens_per_s = tokens / median * 1000,
           .step_ms_p50 = median,
-          .step_ms_p25 = report::quantile(result.step_ms, 0.25),
-          .step_ms_p75 = report::quantile(result.step_ms, 0.75),
+          .step_ms_p25 = quantile(result.step_ms, 0.25),
+          .step_ms_p75 = quantile(result.step_ms, 0.75),
           .peaks = {result.last.peak, timeline.peak},
           .activations = most_saved(timeline),
           .loss = result.last.loss,
@@ -65,7 +65,7 @@ double overhead_percent(const ContenderResult& result, const ContenderResult& no
   for (size_t r = 0; r < result.step_ms.size(); ++r) {
     ratios.push_back(result.step_ms[r] / none.step_ms[r]);
   }
-  return 100 * (report::quantile(ratios, 0.5) - 1);
+  return 100 * (quantile(ratios, 0.5) - 1);
 }
 
 void check_promises(const std::vector<report::BenchRecord>& records) {

@@ -1,9 +1,4 @@
 // `refrain calibrate`: this machine's rates, printed and saved.
-#include <fmt/format.h>
-
-#include <fstream>
-
-#include "base/error.h"
 #include "cli/engine_commands.h"
 #include "cli/spine.h"
 #include "train/calibration.h"
@@ -18,11 +13,7 @@ int engine_calibrate(const config::CalibrateOptions& options) {
   if (!windows.value) return kExitFindings;
   const std::string text = cost::to_json(train::calibrate(options, *windows.value));
   print(text);
-  if (options.save.empty()) return kExitOk;
-  std::ofstream file(options.save, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) throw Error("writing the rates: {} cannot be written", options.save);
+  if (!options.save.empty()) save("writing the rates", options.save, text);
   return kExitOk;
 }
 

@@ -6,12 +6,12 @@
 #include <iostream>
 #include <optional>
 
+#include "base/statistics.h"
 #include "cli/engine_commands.h"
 #include "cli/spine.h"
 #include "plan/choose.h"
 #include "report/progress.h"
 #include "report/run_record.h"
-#include "report/statistics.h"
 #include "train/session.h"
 #include "train/signals.h"
 #include "train/trainer.h"
@@ -101,7 +101,7 @@ class Run {
 
   void summarise() {
     progress_.end();
-    if (!step_ms_.empty()) summary_.step_ms_p50 = report::quantile(step_ms_, 0.5);
+    if (!step_ms_.empty()) summary_.step_ms_p50 = quantile(step_ms_, 0.5);
     if (options_.json) return print(report::to_json(summary_) + "\n");
     print(fmt::format(
         "{} steps, {} tokens in {:.1f} s; loss {:.4f}; peak {} measured, {} by the ledger; "

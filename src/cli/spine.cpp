@@ -9,8 +9,10 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/text_file.h"
 #include "base/version.h"
 #include "config/scan.h"
+#include "config/word.h"
 
 namespace refrain::cli {
 namespace {
@@ -61,7 +63,7 @@ int dispatch(std::string_view program, std::span<const Subcommand> subcommands,
 }
 
 int fail(std::string_view kind, std::string_view what, int exit_code) {
-  fmt::print(stderr, "{}: {}\n", kind, what);
+  fmt::print(stderr, "{}: {}\n", kind, config::for_terminal(what));
   return exit_code;
 }
 
@@ -89,6 +91,14 @@ void print(std::string_view text) {
   }
 }
 
-void tell(const Findings& findings) { fmt::print(stderr, "{}", to_text(findings)); }
+void save(std::string_view doing, const std::string& path, std::string_view text) {
+  if (const auto reason = write_file(path, text)) {
+    throw Error("{}: {} {}", doing, config::in_quotes(path), *reason);
+  }
+}
+
+void tell(const Findings& findings) {
+  fmt::print(stderr, "{}", config::for_terminal(to_text(findings)));
+}
 
 }  // namespace refrain::cli

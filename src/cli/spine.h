@@ -31,6 +31,9 @@ int run_spine(std::string_view program, std::span<const Subcommand> subcommands,
 /// Writes to stdout; Error where that fails (a full disk, a closed pipe).
 void print(std::string_view text);
 
+/// Writes a file; `doing` ("writing the plan") says what for. Error where that fails.
+void save(std::string_view doing, const std::string& path, std::string_view text);
+
 /// Tells findings and notes on stderr.
 void tell(const Findings& findings);
 

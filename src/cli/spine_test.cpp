@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "base/text_file.h"
 
 namespace refrain::cli {
 namespace {
@@ -50,6 +51,31 @@ TEST(Spine, EveryKindOfFailureHasItsExitCode) {
   EXPECT_EQ(run({"other"}), kExitBug);
   EXPECT_EQ(run({"nonsense"}), kExitFindings);
   EXPECT_EQ(run({}), kExitFindings);
+}
+
+TEST(Spine, ToldTextHoldsNothingThatATerminalWouldActOn) {
+  const Subcommand subcommands[] = {
+      {"fail", "fails", [](const Words&) -> int { throw Error("reading {}", "a\x1b[31m"); }}};
+  std::string program = "refrain", name = "fail";
+  char* argv[] = {program.data(), name.data()};
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run_spine("refrain", subcommands, 2, argv), kExitError);
+  tell({{"a.rule", "b\x1b[31m", "c\x7f"}});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "error: reading a\\x1b[31m\nerror[a.rule]: b\\x1b[31m\n  remedy: c\\x7f\n");
+}
+
+TEST(Save, WritesTheFileOrSaysWhatForAndWhy) {
+  const std::string path = testing::TempDir() + "spine_test.save";
+  save("writing it", path, "text");
+  EXPECT_EQ(read_file(path, 10).text, "text");
+  try {
+    save("writing it", "/dev/full", "text");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "writing it: '/dev/full' cannot be written: No space left on device");
+  }
 }
 
 TEST(Spine, RunsWithoutAnyArgumentAtAll) {

@@ -28,23 +28,35 @@ std::optional<double> parse_real(std::string_view text) { return parse<double>(t
 std::optional<Bytes> parse_bytes(std::string_view text) {
   struct Unit {
     std::string_view name;
-    double bytes;
+    int64_t bytes;
   };
-  constexpr Unit kUnits[] = {{"TiB", 0x1p40}, {"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10},
-                             {"TB", 1e12},    {"GB", 1e9},     {"MB", 1e6},     {"KB", 1e3},
-                             {"kB", 1e3},     {"B", 1}};
+  constexpr Unit kUnits[] = {{"TiB", int64_t{1} << 40},
+                             {"GiB", 1 << 30},
+                             {"MiB", 1 << 20},
+                             {"KiB", 1 << 10},
+                             {"TB", 1'000'000'000'000},
+                             {"GB", 1'000'000'000},
+                             {"MB", 1'000'000},
+                             {"KB", 1'000},
+                             {"kB", 1'000},
+                             {"B", 1}};
+  constexpr int64_t kMost = int64_t{1} << 62;
   text = trimmed(text);
-  double unit_bytes = 1;
+  int64_t unit_bytes = 1;
   for (const Unit& unit : kUnits) {
     if (!text.ends_with(unit.name)) continue;
     unit_bytes = unit.bytes;
     text = trimmed(text.substr(0, text.size() - unit.name.size()));
     break;
   }
-  const std::optional<double> number = parse_real(text);
-  constexpr double kMost = 0x1p62;
-  if (!number || !(*number * unit_bytes >= 1 && *number * unit_bytes <= kMost)) return std::nullopt;
-  return Bytes(static_cast<int64_t>(*number * unit_bytes));
+  // A double holds whole numbers up to 2^53 only.
+  if (const std::optional<int64_t> whole = parse_whole(text)) {
+    if (*whole < 1 || *whole > kMost / unit_bytes) return std::nullopt;
+    return Bytes(*whole * unit_bytes);
+  }
+  const double bytes = parse_real(text).value_or(0) * static_cast<double>(unit_bytes);
+  if (!(bytes >= 1 && bytes <= static_cast<double>(kMost))) return std::nullopt;
+  return Bytes(static_cast<int64_t>(bytes));
 }
 
 std::string_view trimmed(std::string_view text) {

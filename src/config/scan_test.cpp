@@ -55,6 +55,16 @@ TEST(ParseBytes, ReadsBinaryAndDecimalUnitsAndPlainBytes) {
   EXPECT_EQ(parse_bytes("7 B"), Bytes(7));
 }
 
+TEST(ParseBytes, WholeNumbersAreExactToTheLargest) {
+  EXPECT_EQ(parse_bytes("9007199254740993"), Bytes((int64_t{1} << 53) + 1));
+  EXPECT_EQ(parse_bytes("9007199254740993 B"), Bytes((int64_t{1} << 53) + 1));
+  EXPECT_EQ(parse_bytes("4611686018427387kB"), Bytes(4'611'686'018'427'387'000));
+  EXPECT_EQ(parse_bytes("4611686018427387904"), Bytes(int64_t{1} << 62));
+  EXPECT_EQ(parse_bytes("4611686018427387905"), std::nullopt);
+  EXPECT_EQ(parse_bytes("4194304TiB"), Bytes(int64_t{1} << 62));
+  EXPECT_EQ(parse_bytes("4194305TiB"), std::nullopt);
+}
+
 TEST(ParseBytes, RefusesWhatIsNoAmountOfMemory) {
   for (const char* text :
        {"", "MiB", "-1GiB", "0", "0.5B", "nan", "inf GiB", "1e30GiB", "12 XiB", "1 2", "0x10"}) {

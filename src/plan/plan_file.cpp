@@ -3,14 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/text_file.h"
 #include "config/fields.h"
 #include "config/json_fields.h"
 #include "config/scan.h"
+#include "config/word.h"
 #include "model/dense.h"
+#include "plan/run_fields.h"
 
 namespace refrain::plan {
 namespace {
@@ -23,14 +25,22 @@ constexpr size_t kMostBytes = size_t{16} << 20;  // 30,000 groups of layers, all
 constexpr size_t kMostFindings = 100;
 constexpr size_t kMostUnknownFields = 10;
 
-/// As it stands where it is short and printable, else in quotes: not all files are ours.
-std::string as_word(const std::string& text) {
-  std::string quoted = config::in_quotes(text);
-  return quoted == "'" + text + "'" ? text : quoted;
-}
-
 std::string shown_member(const json& object, const char* name) {
   return object.contains(name) ? config::shown(object[name]) : "absent";
+}
+
+constexpr std::string_view kAgain = "make the plan again for this run: refrain plan --save FILE";
+
+/// Why a document is no plan of this version.
+Findings not_a_plan(const json& document) {
+  const auto complain = [](std::string_view rule, std::string message) {
+    return Findings{{fmt::format("plan.{}", rule), std::move(message), std::string(kAgain)}};
+  };
+  if (!document.is_object()) return complain("unreadable", "a plan file holds a JSON object");
+  if (document.contains("refrain_plan") && document["refrain_plan"] == kFormat) return {};
+  return complain("other-format",
+                  fmt::format("refrain_plan must be {}, the format of this version: {}", kFormat,
+                              shown_member(document, "refrain_plan")));
 }
 
 /// A plan file that is being read: complaints are collected, reading goes on. Values of unknown
@@ -44,13 +54,8 @@ class Reader {
 
   Checked<program::RecomputePlan> read(std::string_view text) {
     const json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!document.is_object()) {
-      complain("unreadable", "a plan file holds a JSON object");
-    } else if (!document.contains("refrain_plan") || document["refrain_plan"] != kFormat) {
-      complain("other-format",
-               fmt::format("refrain_plan must be {}, the format of this version: {}", kFormat,
-                           shown_member(document, "refrain_plan")));
-    } else {
+    findings_ = not_a_plan(document);
+    if (findings_.empty()) {
       compare(document, "model", config::without_name(config::fields_of(model_)));
       compare(document, "shape", config::fields_of(shape_));
       if (findings_.empty()) read_layers(document);
@@ -61,8 +66,7 @@ class Reader {
 
  private:
   void complain(const std::string& rule, std::string message) {
-    findings_.push_back({"plan." + rule, std::move(message),
-                         "make the plan again for this run: refrain plan --save FILE"});
+    findings_.push_back({"plan." + rule, std::move(message), std::string(kAgain)});
   }
 
   void compare(const json& document, const std::string& name, const config::Fields& asked) {
@@ -71,8 +75,9 @@ class Reader {
     if (document.contains(name) && document[name].is_object()) {
       for (const auto& [field, value] : document[name].items()) {
         if (!asked.contains(field) && ++num_unknown > kMostUnknownFields) continue;
-        saved[as_word(field)] =
-            value.is_string() ? as_word(value.get_ref<const std::string&>()) : config::shown(value);
+        saved[config::as_word(field)] = value.is_string()
+                                            ? config::as_word(value.get_ref<const std::string&>())
+                                            : config::shown(value);
       }
     }
     saved = config::without_name(std::move(saved));
@@ -195,6 +200,36 @@ class Reader {
   Findings findings_;
 };
 
+/// The texts of an object; one that holds anything else has no fields.
+config::Fields fields_in(const json& document, const char* name) {
+  config::Fields fields;
+  if (!document.contains(name) || !document[name].is_object()) return fields;
+  for (const auto& [field, value] : document[name].items()) {
+    fields[field] = value.is_string() ? value.get<std::string>() : config::shown(value);
+  }
+  return fields;
+}
+
+/// Layers that read_plan has accepted.
+std::vector<LayerDecision> layers_in(const json& document) {
+  std::vector<LayerDecision> layers;
+  for (const json& group : document["layers"]) {
+    LayerDecision layer{.first = group["first"].get<int64_t>(),
+                        .last = group["last"].get<int64_t>(),
+                        .run = group["run"].get<int32_t>()};
+    if (layer.run == 1) layer.recomputed = group["recompute"].get<std::vector<std::string>>();
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+Finding no_file(const std::string& path, const std::string& reason) {
+  return {
+      "plan.no-file",
+      fmt::format("a plan must be a file that can be read: {} {}", config::in_quotes(path), reason),
+      "write one with refrain plan --save FILE"};
+}
+
 }  // namespace
 
 std::string write_plan(const Workload& workload, const EnginePlan& plan) {
@@ -224,21 +259,42 @@ Checked<program::RecomputePlan> read_plan(std::string_view text, const config::M
 Checked<program::RecomputePlan> read_plan_file(const std::string& path,
                                                const config::ModelConfig& model,
                                                const config::RunShape& shape) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  char buffer[1 << 16];
-  while (file.read(buffer, sizeof buffer) || file.gcount() > 0) {
-    text.append(buffer, static_cast<size_t>(file.gcount()));
-    if (text.size() > kMostBytes) break;
+  const FileText file = read_file(path, kMostBytes);
+  if (!file.trouble) return read_plan(file.text, model, shape);
+  return Checked<program::RecomputePlan>::reject({no_file(path, file.reason)});
+}
+
+Checked<SavedPlan> read_saved_plan(std::string_view text) {
+  using Saved = Checked<SavedPlan>;
+  const json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Findings findings = not_a_plan(document);
+  if (!findings.empty()) return Saved::reject(std::move(findings));
+  auto model = model_of_fields(fields_in(document, "model"));
+  auto shape = shape_of_fields(fields_in(document, "shape"));
+  findings = std::move(model.findings);
+  findings.insert(findings.end(), shape.findings.begin(), shape.findings.end());
+  if (findings.empty()) findings = config::validate(*model.value, *shape.value);
+  if (rejects(findings)) return Saved::reject(std::move(findings));
+  auto recompute = read_plan(text, *model.value, *shape.value);
+  if (!recompute.value) return Saved::reject(std::move(recompute.findings));
+  SavedPlan saved{.model = *std::move(model.value),
+                  .shape = *shape.value,
+                  .layers = layers_in(document),
+                  .recompute = *std::move(recompute.value)};
+  if (const auto rates = document.find("rates"); rates != document.end() && rates->is_string()) {
+    saved.rates = rates->get<std::string>();
   }
-  if (text.empty() || text.size() > kMostBytes) {
-    return Checked<program::RecomputePlan>::reject(
-        {{"plan.no-file",
-          fmt::format("a plan must be a file that can be read, of at most {} bytes: {}", kMostBytes,
-                      config::in_quotes(path)),
-          "write one with refrain plan --save FILE"}});
+  if (const auto peak = document.find("peak_bytes");
+      peak != document.end() && peak->is_number_integer()) {
+    saved.peak = Bytes(peak->get<int64_t>());
   }
-  return read_plan(text, model, shape);
+  return Saved::accept(std::move(saved));
+}
+
+Checked<SavedPlan> read_saved_plan_file(const std::string& path) {
+  const FileText file = read_file(path, kMostBytes);
+  if (file.trouble) return Checked<SavedPlan>::reject({no_file(path, file.reason)});
+  return read_saved_plan(file.text);
 }
 
 }  // namespace refrain::plan

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "config/fields.h"
+#include "plan/small_models.h"
+
 namespace refrain::plan {
 namespace {
 
@@ -12,24 +15,12 @@ using nlohmann::json;
 
 class PlanFile : public testing::Test {
  protected:
-  PlanFile() : workload_{model(), {.micro_batch = 2, .seq = 16}, cost::default_rates()} {
+  PlanFile() : workload_{small_llama(7), {.micro_batch = 2, .seq = 16}, cost::default_rates()} {
     const Planner planner(workload_);
     const Bytes none =
         prepare(workload_.model, workload_.shape, {}, config::ReplayPolicy::kDemand).timeline.peak;
     plan_ = *planner.plan(Bytes((planner.least_peak().count() + none.count()) / 2)).value;
     text_ = write_plan(workload_, plan_);
-  }
-
-  static config::ModelConfig model() {
-    return {.name = "small",
-            .num_layers = 7,
-            .hidden = 32,
-            .num_heads = 4,
-            .num_kv_heads = 2,
-            .head_dim = 8,
-            .ffn_hidden = 96,
-            .vocab = 64,
-            .max_positions = 64};
   }
 
   /// Rules of the findings after a change of the file.
@@ -57,6 +48,45 @@ TEST_F(PlanFile, ReadsBackWhatWasWritten) {
   const PreparedStep step = prepare(workload_.model, workload_.shape, *read.value);
   EXPECT_EQ(step.timeline.peak, plan_.step.timeline.peak);
   EXPECT_EQ(cost::price(step.graph, step.program, workload_.rates).replay_s, plan_.timing.replay_s);
+}
+
+TEST_F(PlanFile, ByItselfNamesItsRunItsLayersAndItsPeak) {
+  const auto saved = read_saved_plan(text_);
+  ASSERT_TRUE(saved.value) << to_text(saved.findings);
+  EXPECT_EQ(saved.value->model, workload_.model);
+  EXPECT_EQ(config::fields_of(saved.value->shape), config::fields_of(workload_.shape));
+  EXPECT_EQ(saved.value->rates, workload_.rates.name);
+  EXPECT_EQ(saved.value->peak, plan_.step.timeline.peak);
+  EXPECT_EQ(saved.value->recompute.actions, plan_.recompute.actions);
+  ASSERT_EQ(saved.value->layers.size(), plan_.decisions.size());
+  const Planner planner(workload_);
+  for (size_t i = 0; i < plan_.decisions.size(); ++i) {
+    const LayerDecision &read = saved.value->layers[i], &made = plan_.decisions[i];
+    EXPECT_EQ(read.first, made.first);
+    EXPECT_EQ(read.last, made.last);
+    EXPECT_EQ(read.recomputed, made.recomputed);
+    const std::vector<Reason> reasons = planner.reasons_of(read);
+    ASSERT_EQ(reasons.size(), made.reasons.size());
+    for (size_t r = 0; r < reasons.size(); ++r) {
+      EXPECT_EQ(reasons[r].activation, made.reasons[r].activation);
+      EXPECT_EQ(reasons[r].freed, made.reasons[r].freed);
+      EXPECT_EQ(reasons[r].recomputed, made.reasons[r].recomputed);
+    }
+  }
+}
+
+TEST_F(PlanFile, ByItselfIsJudgedLikeOneForARun) {
+  const auto rule_after = [&](auto change) {
+    json document = json::parse(text_);
+    change(document);
+    const auto saved = read_saved_plan(document.dump());
+    return saved.value || saved.findings.empty() ? "" : saved.findings[0].rule;
+  };
+  EXPECT_EQ(rule_after([](json& d) { d["refrain_plan"] = 2; }), "plan.other-format");
+  EXPECT_EQ(rule_after([](json& d) { d.erase("model"); }), "plan.run");
+  EXPECT_EQ(rule_after([](json& d) { d["shape"]["seq"] = "0"; }), "shape.size-out-of-range");
+  EXPECT_EQ(rule_after([](json& d) { d["layers"] = 1; }), "plan.layers");
+  EXPECT_EQ(read_saved_plan("[]").findings.at(0).rule, "plan.unreadable");
 }
 
 TEST_F(PlanFile, OfTheLeanestPlanReadsBackItsRuns) {

@@ -196,11 +196,18 @@ std::vector<LayerDecision> Planner::decisions(const std::vector<const Choice*>& 
   return decisions;
 }
 
+std::vector<Reason> Planner::reasons_of(const LayerDecision& decision) const {
+  const size_t block = static_cast<size_t>(decision.first) + 1;  // 0: embedding
+  return reasons(frontiers_[graph_.blocks[block].graph], decision);
+}
+
 double Planner::byte_price_s(Bytes budget, const EnginePlan& plan) const {
   const int64_t more = std::max<int64_t>(1, budget.count() / 100);
   const auto cheaper = solve(knapsack(budget + Bytes(more)));
   RC_CHECK(cheaper, "more budget, no plan");
-  return std::max(0.0, plan.search_s - cheaper->seconds) / static_cast<double>(more);
+  const double saved_s = std::max(0.0, plan.search_s - cheaper->seconds);
+  const auto times = static_cast<double>(workload_.shape.num_micro_batches);
+  return times * saved_s / static_cast<double>(more);
 }
 
 std::vector<Lever> Planner::levers() const {

@@ -69,9 +69,13 @@ class Planner {
   /// Findings: `plan.budget-too-small` names the least peak.
   Checked<EnginePlan> plan(Bytes budget, const Effort& effort = {}) const;
 
-  /// Seconds that one more byte would save, by what a hundredth more of the budget saves. `plan` is
-  /// the one for `budget`. As dear as another plan, so it is not part of one.
+  /// Seconds of a step, all of its micro-batches, that one more byte would save, by what a
+  /// hundredth more of the budget saves. `plan` is the one for `budget`. As dear as another plan,
+  /// so it is not part of one.
   double byte_price_s(Bytes budget, const EnginePlan& plan) const;
+
+  /// Why those layers are treated so: `reasons` of a decision that has none.
+  std::vector<Reason> reasons_of(const LayerDecision& decision) const;
 
   /// Highest bytes of a plan by the search's own sums; the ledger's peak where they are right.
   int64_t predicted_peak(Bytes budget) const;

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "plan/presets.h"
+#include "plan/small_models.h"
 
 namespace refrain::plan {
 namespace {
@@ -13,31 +14,9 @@ using config::AttentionBackend;
 using config::FullMethod;
 using config::Granularity;
 using config::Label;
-using config::ModelConfig;
 using config::RecomputeSetting;
 using config::ReplayPolicy;
 using config::RunShape;
-
-ModelConfig llama(int64_t layers) {
-  return {.num_layers = layers,
-          .hidden = 32,
-          .num_heads = 4,
-          .num_kv_heads = 2,
-          .head_dim = 8,
-          .ffn_hidden = 96,
-          .vocab = 64,
-          .max_positions = 64};
-}
-
-ModelConfig gpt(int64_t layers) {
-  ModelConfig config = llama(layers);
-  config.num_kv_heads = 4;
-  config.norm = config::NormKind::kLayerNorm;
-  config.position = config::PositionKind::kLearned;
-  config.activation = config::ActivationKind::kGeluTanh;
-  config.qkv_bias = config.linear_bias = config.tied_embeddings = true;
-  return config;
-}
 
 /// Every label subset, uniform and block for every K.
 std::vector<RecomputeSetting> standard_settings(int64_t layers) {
@@ -67,7 +46,7 @@ struct Draws {
   bool coin() { return number(0, 1) == 1; }
 
   Workload workload() {
-    Workload workload{.model = coin() ? llama(number(1, 9)) : gpt(number(1, 9)),
+    Workload workload{.model = coin() ? small_llama(number(1, 9)) : small_gpt(number(1, 9)),
                       .rates = cost::default_rates()};
     workload.model.qk_norm = number(0, 4) == 0;
     if (coin()) workload.model.tied_embeddings = !workload.model.tied_embeddings;
@@ -124,7 +103,7 @@ TEST(Planner, LeastPeakIsNoHigherThanThatOfAnyStandardSetting) {
 }
 
 TEST(Planner, OneByteBelowTheLeastPeakIsAFindingThatNamesIt) {
-  const Planner planner({llama(4), {.micro_batch = 2, .seq = 16}, cost::default_rates()});
+  const Planner planner({small_llama(4), {.micro_batch = 2, .seq = 16}, cost::default_rates()});
   const auto plan = planner.plan(planner.least_peak() - Bytes(1));
   ASSERT_FALSE(plan.value);
   EXPECT_EQ(plan.findings.at(0).rule, "plan.budget-too-small");
@@ -134,8 +113,8 @@ TEST(Planner, OneByteBelowTheLeastPeakIsAFindingThatNamesIt) {
 
 TEST(Planner, WithRoomForEverythingNothingIsRecomputed) {
   const RunShape shape = {.micro_batch = 2, .seq = 16};
-  const Planner planner({llama(4), shape, cost::default_rates()});
-  const Bytes none = prepare(llama(4), shape, {}, ReplayPolicy::kDemand).timeline.peak;
+  const Planner planner({small_llama(4), shape, cost::default_rates()});
+  const Bytes none = prepare(small_llama(4), shape, {}, ReplayPolicy::kDemand).timeline.peak;
   const auto roomy = planner.plan(none);
   ASSERT_TRUE(roomy.value);
   EXPECT_EQ(roomy.value->timing.replay_s, 0);
@@ -143,6 +122,20 @@ TEST(Planner, WithRoomForEverythingNothingIsRecomputed) {
   const auto tight = planner.plan(none - Bytes(1));
   ASSERT_TRUE(tight.value);
   EXPECT_GT(tight.value->timing.replay_s, 0);
+}
+
+TEST(Planner, ThePriceOfAByteIsOfAStepWithAllItsMicroBatches) {
+  const RunShape shape = {.micro_batch = 2, .seq = 16, .num_micro_batches = 2};
+  const Planner planner({small_llama(4), shape, cost::default_rates()});
+  const Bytes none = prepare(small_llama(4), shape, {}, ReplayPolicy::kDemand).timeline.peak;
+  const Bytes budget((planner.least_peak().count() + none.count()) / 2);
+  const int64_t more = budget.count() / 100;
+  const auto plan = planner.plan(budget), cheaper = planner.plan(budget + Bytes(more));
+  ASSERT_TRUE(plan.value && cheaper.value);
+  const double saved_s = plan.value->timing.replay_s - cheaper.value->timing.replay_s;
+  ASSERT_GT(saved_s, 0);
+  EXPECT_NEAR(planner.byte_price_s(budget, *plan.value) * static_cast<double>(more), saved_s,
+              1e-9 * saved_s);
 }
 
 TEST(Planner, MoreBudgetNeverCostsTimeAndLessNeverRaisesThePeak) {
@@ -167,8 +160,8 @@ TEST(Planner, MoreBudgetNeverCostsTimeAndLessNeverRaisesThePeak) {
 
 TEST(Planner, DecisionsCoverEveryLayerOnceWithAReasonForEachActivation) {
   const RunShape shape = {.micro_batch = 2, .seq = 16};
-  const Planner planner({llama(8), shape, cost::default_rates()});
-  const Bytes none = prepare(llama(8), shape, {}, ReplayPolicy::kDemand).timeline.peak;
+  const Planner planner({small_llama(8), shape, cost::default_rates()});
+  const Bytes none = prepare(small_llama(8), shape, {}, ReplayPolicy::kDemand).timeline.peak;
   const Bytes middle((none.count() + planner.least_peak().count()) / 2);
   const auto plan = planner.plan(middle);
   ASSERT_TRUE(plan.value);
@@ -183,7 +176,7 @@ TEST(Planner, DecisionsCoverEveryLayerOnceWithAReasonForEachActivation) {
 
 TEST(Planner, LeversAreEvaluatedAndLeanestFirst) {
   const RunShape shape = {.micro_batch = 16, .seq = 64, .clip_grad = 1};
-  const Planner planner({llama(4), shape, cost::default_rates()});
+  const Planner planner({small_llama(4), shape, cost::default_rates()});
   const std::vector<Lever> levers = planner.levers();
   ASSERT_EQ(levers.size(), 4u);
   for (size_t i = 1; i < levers.size(); ++i) {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "cost/program/price.h"
 #include "engine/executor.h"
 #include "engine/memory/counting_allocator.h"
@@ -19,12 +20,6 @@ namespace refrain::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 /// Median seconds of each step of the Program over the rounds; the first round warms up.
 std::vector<double> step_seconds(const config::CalibrateOptions& options, const Windows& windows,
@@ -43,7 +38,7 @@ std::vector<double> step_seconds(const config::CalibrateOptions& options, const 
     executor.run(batches(windows, options.shape, round + 1), step_options(train, round + 1), note);
   }
   std::vector<double> medians;
-  for (std::vector<double>& of_step : seconds) medians.push_back(median(std::move(of_step)));
+  for (std::vector<double>& of_step : seconds) medians.push_back(quantile(std::move(of_step), 0.5));
   return medians;
 }
 

@@ -27,6 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto read = plan::read_plan(text, kModel, kShape);
   fuzz::hold(read, size);
+  fuzz::hold(plan::read_saved_plan(text), size);
   if (read.value) plan::prepare(kModel, kShape, *read.value);  // verifies the program
   return 0;
 }

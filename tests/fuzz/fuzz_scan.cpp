@@ -21,15 +21,14 @@ void scan_whole(std::string_view text) {
 
 void scan_bytes(std::string_view text) {
   constexpr int64_t kMost = int64_t{1} << 62;
-  constexpr int64_t kExact = int64_t{1} << 53;  // whole numbers that a double has
   const std::optional<Bytes> amount = parse_bytes(text);
   RC_CHECK(amount == parse_bytes(" \t" + std::string(text) + "\n"), "{}", text);
-  if (const auto whole = parse_whole(text); whole && *whole <= kExact) {
-    RC_CHECK(amount == (*whole >= 1 ? std::optional(Bytes(*whole)) : std::nullopt), "{}", text);
+  if (const auto whole = parse_whole(text)) {
+    const bool holds = *whole >= 1 && *whole <= kMost;
+    RC_CHECK(amount == (holds ? std::optional(Bytes(*whole)) : std::nullopt), "{}", text);
   }
   if (!amount) return;
   RC_CHECK(*amount >= Bytes(1) && *amount <= Bytes(kMost), "{}: {}", text, amount->count());
-  if (amount->count() > kExact) return;
   for (const char* unit : {"", "B", " B"}) {
     RC_CHECK(parse_bytes(std::to_string(amount->count()) + unit) == amount, "{}", text);
   }

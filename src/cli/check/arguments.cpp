@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
 
@@ -43,10 +44,11 @@ constexpr Revision kRevisions[] = {{"v0.2", HarnessRevision::kV0_2},
                                    {"v0.3", HarnessRevision::kV0_3},
                                    {"v0.5", HarnessRevision::kV0_5}};
 
-bool take_switch(std::string_view word, CheckArguments& arguments) {
+bool take_switch(const std::string& word, CheckArguments& arguments) {
   for (const OwnSwitch& own : kSwitches) {
     if (word != own.name) continue;
     arguments.*own.target = true;
+    arguments.own.push_back(word);
     return true;
   }
   return false;
@@ -142,6 +144,7 @@ Checked<CheckArguments> parse_check(const std::vector<std::string>& given) {
       arguments.words.push_back(word);
       continue;
     }
+    arguments.own.push_back(name);
     if (equals != std::string::npos) {
       take_value(name, word.substr(equals + 1), arguments, findings);
     } else if (i + 1 < given.size()) {
@@ -155,6 +158,17 @@ Checked<CheckArguments> parse_check(const std::vector<std::string>& given) {
   }
   if (rejects(findings)) return Checked<CheckArguments>::reject(std::move(findings));
   return Checked<CheckArguments>::accept(std::move(arguments), std::move(findings));
+}
+
+Findings not_taken(const CheckArguments& arguments, std::initializer_list<std::string_view> taken,
+                   std::string_view command) {
+  Findings findings;
+  for (const std::string& flag : arguments.own) {
+    if (std::ranges::find(taken, flag) != taken.end()) continue;
+    findings.push_back({"cli.unknown-flag", fmt::format("{} has no such flag: {}", command, flag),
+                        fmt::format("leave it out; see {} --help", command)});
+  }
+  return findings;
 }
 
 Checked<Assignments> read_configuration(const CheckArguments& arguments) {

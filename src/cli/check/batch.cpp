@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/check/judge.h"
+#include "config/check/raised.h"
 #include "config/knobs/configuration.h"
 #include "config/scan.h"
 
@@ -66,9 +67,9 @@ void show_effective(const config::Knobs& given, const config::Knobs& effective, 
   for (const std::string_view name : kEffective) {
     const config::Knob& knob = *config::find_knob(name);
     if (!knob.dialects.has(dialect)) continue;
-    Value value = value_of(effective, knob);
+    const Value value = value_of(effective, knob);
     if (value != value_of(given, knob)) changed.push_back(name);
-    shown[std::string(name)] = std::move(value);
+    shown[std::string(name)] = value;
   }
   answer["effective"] = std::move(shown);
   answer["changed"] = std::move(changed);
@@ -116,9 +117,14 @@ ordered_json judge_record(const Value& record, std::optional<Dialect> dialect) {
   const auto configured = configure(assignments_of(record), judging);
   if (configured.value) return judged(id, configured.value->knobs, judging);
   ordered_json answer = verdict(id, judging, false);
-  answer["error_type"] = "TypeError";  // what a class says to an argument that it does not know
   answer["error"] = configured.findings[0].message;
-  for (const Finding& finding : configured.findings) answer["findings"].push_back(finding.rule);
+  for (const Finding& finding : configured.findings) {
+    answer["findings"].push_back(finding.rule);
+    const std::string_view raised = raised_by_knob(finding.rule, config::Origin::kDefault, judging);
+    if (raised.empty() || !answer["error_type"].is_null()) continue;
+    answer["error_type"] = raised;
+    answer["error"] = finding.message;
+  }
   return answer;
 }
 

@@ -45,6 +45,17 @@ TEST(Batch, AnArgumentNobodyKnowsIsATypeError) {
   EXPECT_EQ(answer["error_type"], "TypeError");
 }
 
+TEST(Batch, AValueOfAnotherTypeIsRejectedAndNobodyIsSaidToRaise) {
+  const auto answer = verdict(R"({"version": "0.19.2", "kwargs": {"recompute_modules": 7}})");
+  EXPECT_EQ(answer["verdict"], "reject");
+  EXPECT_TRUE(answer["error_type"].is_null());
+  EXPECT_EQ(answer["findings"], nlohmann::json({"knob.wrong-type"}));
+  const auto both = verdict(
+      R"({"version": "0.19.2", "kwargs": {"recompute_modules": 7, "zzz_no_such_field": 1}})");
+  EXPECT_EQ(both["error_type"], "TypeError");
+  EXPECT_NE(both["error"].get<std::string>().find("zzz_no_such_field"), std::string::npos);
+}
+
 TEST(Batch, ABadLineHasAVerdictOfItsOwn) {
   const std::string deep(100000, '[');
   for (const std::string& line : {std::string("not json"), std::string("[]"), std::string("{}"),

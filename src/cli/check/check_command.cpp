@@ -1,6 +1,8 @@
 // `refrain check`: judges what people really have, before a device is touched.
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 
@@ -10,6 +12,7 @@
 #include "cli/check/commands.h"
 #include "cli/check/view.h"
 #include "cli/spine.h"
+#include "config/scan.h"
 
 namespace refrain::cli {
 namespace {
@@ -46,13 +49,14 @@ Exit codes: 0 accepted, 2 rejected
 )";
 
 int batch(const CheckArguments& arguments) {
+  const std::string& path = arguments.batch;
   std::ifstream file;
   std::ios::sync_with_stdio(false);
-  if (arguments.batch != "-") {
-    file.open(arguments.batch);
-    if (!file) throw Error("reading {}: it cannot be opened", arguments.batch);
+  if (path != "-") {
+    file.open(path);
+    if (!file) throw Error("cannot read {}: {}", config::in_quotes(path), std::strerror(errno));
   }
-  std::istream& in = arguments.batch == "-" ? std::cin : file;
+  std::istream& in = path == "-" ? std::cin : file;
   std::string line, answers;
   constexpr size_t kFlush = 1 << 16;
   while (std::getline(in, line)) {
@@ -63,6 +67,7 @@ int batch(const CheckArguments& arguments) {
     answers.clear();
   }
   print(answers);
+  if (in.bad()) throw Error("cannot read {}: it broke off", config::in_quotes(path));
   return kExitOk;
 }
 

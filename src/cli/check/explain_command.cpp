@@ -19,8 +19,9 @@ using config::ModuleLabel;
 using config::Rule;
 
 constexpr std::string_view kUsage =
-    "refrain explain: explains a rule, a knob or a label\n\n"
-    "Usage: refrain explain RULE|KNOB|LABEL\n\n"
+    "refrain explain: explains a rule, a knob, a label, or a plan that refrain plan --save "
+    "wrote\n\n"
+    "Usage: refrain explain RULE|KNOB|LABEL|PLAN.json\n\n"
     "Examples:\n  refrain explain recompute.method-missing\n"
     "  refrain explain recompute_num_layers\n  refrain explain moe_act\n";
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "base/text_table.h"
 #include "cli/check/arguments.h"
@@ -42,9 +44,10 @@ Examples:
 constexpr std::string_view kDiffHelp =
     R"(refrain diff: what two configurations differ in, effective values included
 
-Usage: refrain diff A B [--dialect D]
+Usage: refrain diff A B [--dialect D] [--harness REV]
 
-A and B are each a recipe's id, a file, or overrides in one quoted word.
+A and B are each a recipe's id, a file, or flags and overrides in one quoted word, read as
+refrain check reads them.
 
 Examples:
   refrain diff a.yaml b.yaml
@@ -150,13 +153,25 @@ bool take(std::vector<std::string>& words, std::string_view flag) {
 }
 
 /// One side of a diff: a recipe, a file, or words with blanks between them.
-Checked<config::Assignments> side(const std::string& text) {
+Checked<config::Assignments> side(const std::string& text, config::FlagReleases releases) {
   if (const Recipe* recipe = config::recipe_named(text)) {
     return Checked<config::Assignments>::accept(recipe->assignments);
   }
   std::vector<std::string> words = config::split(text, ' ');
   std::erase(words, "");
-  return config::read_words(words);
+  return config::read_words(words, releases);
+}
+
+/// A side as the release judges it, what kept it from being read told; nothing where that rejects
+/// it.
+std::optional<config::CheckReport> report_of(const std::string& text,
+                                             config::FlagReleases releases) {
+  const Checked<config::Assignments> read = side(text, releases);
+  tell(read.findings);
+  if (!read.value) return std::nullopt;
+  tell(configure(*read.value, releases.megatron).findings);
+  config::CheckReport report = check(*read.value, read.findings, releases.megatron);
+  return report.given ? std::optional(std::move(report)) : std::nullopt;
 }
 
 }  // namespace
@@ -165,6 +180,8 @@ int recipes_command(const std::vector<std::string>& given) {
   const Checked<CheckArguments> arguments = parse_check(given);
   if (!arguments.value) return tell(arguments.findings), kExitFindings;
   if (arguments.value->help) return print(kRecipesHelp), kExitOk;
+  const Findings idle = not_taken(*arguments.value, {"--dialect", "--json"}, "refrain recipes");
+  if (rejects(idle)) return tell(idle), kExitFindings;
   std::vector<std::string> words = arguments.value->words;
   const bool verdicts = take(words, "--verdicts"), markdown = take(words, "--markdown");
   for (const std::string& word : words) {
@@ -187,6 +204,8 @@ int diff_command(const std::vector<std::string>& given) {
   const Checked<CheckArguments> arguments = parse_check(given);
   if (!arguments.value) return tell(arguments.findings), kExitFindings;
   if (arguments.value->help) return print(kDiffHelp), kExitOk;
+  const Findings idle = not_taken(*arguments.value, {"--dialect", "--harness"}, "refrain diff");
+  if (rejects(idle)) return tell(idle), kExitFindings;
   const std::vector<std::string>& words = arguments.value->words;
   if (words.size() != 2) {
     tell({{"cli.two-configurations",
@@ -195,31 +214,22 @@ int diff_command(const std::vector<std::string>& given) {
     return kExitFindings;
   }
   const config::Dialect dialect = arguments.value->dialect_or_ours();
-  std::vector<config::CheckReport> reports;
-  for (const std::string& word : words) {
-    const Checked<config::Assignments> read = side(word);
-    reports.push_back(check(read.value.value_or(config::Assignments{}), read.findings, dialect));
-    if (reports.back().given) continue;
-    tell(read.findings);
-    for (const config::CheckFinding& finding : reports.back().findings) {
-      tell({{finding.id, finding.message, finding.remedy}});
-    }
-    return kExitFindings;
-  }
+  const config::FlagReleases releases = {arguments.value->harness, dialect};
+  const auto a = report_of(words[0], releases), b = report_of(words[1], releases);
+  if (!a || !b) return kExitFindings;
   TextTable table({{"knob"}, {"A"}, {"B"}, {"A effective"}, {"B effective"}});
   for (const Knob& knob : config::knob_table()) {
     if (!knob.dialects.has(dialect)) continue;
-    const auto value = [&](size_t i, bool effective) {
-      const bool use = effective && reports[i].accepted;
-      return value_of(use ? reports[i].effective : reports[i].given->knobs, knob);
+    const auto value = [&](const config::CheckReport& report, bool effective) {
+      const bool use = effective && report.accepted;
+      return value_of(use ? report.effective : report.given->knobs, knob);
     };
-    if (value(0, false) == value(1, false) && value(0, true) == value(1, true)) continue;
-    table.add_row({std::string(knob.name), written(value(0, false)), written(value(1, false)),
-                   written(value(0, true)), written(value(1, true))});
+    if (value(*a, false) == value(*b, false) && value(*a, true) == value(*b, true)) continue;
+    table.add_row({std::string(knob.name), written(value(*a, false)), written(value(*b, false)),
+                   written(value(*a, true)), written(value(*b, true))});
   }
-  print(fmt::format("A is {}, B is {} by {}\n{}", reports[0].accepted ? "accepted" : "rejected",
-                    reports[1].accepted ? "accepted" : "rejected", to_text(dialect),
-                    table.to_text()));
+  print(fmt::format("A is {}, B is {} by {}\n{}", a->accepted ? "accepted" : "rejected",
+                    b->accepted ? "accepted" : "rejected", to_text(dialect), table.to_text()));
   return kExitOk;
 }
 

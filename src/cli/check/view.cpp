@@ -6,6 +6,7 @@
 
 #include "base/text_table.h"
 #include "config/scan.h"
+#include "config/word.h"
 
 namespace refrain::cli {
 namespace {
@@ -204,7 +205,7 @@ std::string text_of(const CheckReport& report, bool effective) {
   for (const CheckFinding& finding : report.findings) text += finding_text(finding);
   if (report.resolved) text += resolved_text(*report.resolved);
   if (effective && report.given) text += effective_text(report);
-  return text;
+  return config::for_terminal(text);
 }
 
 std::string json_of(const CheckReport& report) {

@@ -1,8 +1,5 @@
 // `refrain plan`: what to recompute under a memory budget, what each standard setting would give,
 // and why.
-#include <fstream>
-
-#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/megatron/megatron_options.h"
 #include "cli/megatron/megatron_plan.h"
@@ -14,16 +11,6 @@
 #include "plan/plan_file.h"
 
 namespace refrain::cli {
-namespace {
-
-void save(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) throw Error("writing the plan: {} cannot be written", path);
-}
-
-}  // namespace
 
 int plan_command(const std::vector<std::string>& arguments) {
   if (names_hardware(arguments)) return megatron_plan(arguments);
@@ -53,8 +40,11 @@ int plan_command(const std::vector<std::string>& arguments) {
   tell(parsed.options.findings);
   print(options.json ? to_json(view) : to_text(view));
   if (options.why && !options.json) print(reasons_text(view));
-  if (!options.html.empty()) save(options.html, report::to_html(plan_page_of(view, planner)));
-  if (!options.save.empty()) save(options.save, plan::write_plan(workload, *chosen.value));
+  constexpr std::string_view kDoing = "writing the plan";
+  if (!options.html.empty()) {
+    save(kDoing, options.html, report::to_html(plan_page_of(view, planner)));
+  }
+  if (!options.save.empty()) save(kDoing, options.save, plan::write_plan(workload, *chosen.value));
   return kExitOk;
 }
 

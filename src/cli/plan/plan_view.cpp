@@ -7,6 +7,7 @@
 
 #include "base/text_table.h"
 #include "config/scan.h"
+#include "config/word.h"
 
 namespace refrain::cli {
 namespace {
@@ -43,14 +44,6 @@ std::string treatment(const LayerDecision& decision) {
 std::string layers_text(const LayerDecision& decision) {
   return decision.first == decision.last ? fmt::format("{}", decision.first)
                                          : fmt::format("{} to {}", decision.first, decision.last);
-}
-
-std::string decisions_table(const PlanView& view) {
-  TextTable table({{"layers"}, {"plan"}});
-  for (const LayerDecision& decision : view.plan.decisions) {
-    table.add_row({layers_text(decision), treatment(decision)});
-  }
-  return table.to_text();
 }
 
 std::string standards_table(const PlanView& view) {
@@ -121,21 +114,24 @@ std::string to_text(const PlanView& view) {
       "{}: budget {} ({} bytes), leanest plan {}\n"
       "peak {} ({} bytes), recompute {} of a step; {} choices examined, {} not dominated, {}\n\n"
       "{}\n{}\n{}",
-      view.workload.model.name, to_text(view.budget), view.budget.count(), to_text(view.least_peak),
-      to_text(peak), peak.count(), overhead(view, p.timing), p.examined, p.frontier_size,
+      config::as_word(view.workload.model.name), to_text(view.budget), view.budget.count(),
+      to_text(view.least_peak), to_text(peak), peak.count(), overhead(view, p.timing), p.examined,
+      p.frontier_size,
       p.gap == 0 ? "proven least" : fmt::format("within {:.2f} % of the least", 100 * p.gap),
-      decisions_table(view), standards_table(view), nearest_text(view));
+      decisions_table(p.decisions), standards_table(view), nearest_text(view));
 }
 
-std::string reasons_text(const PlanView& view) {
-  std::string text;
-  if (view.byte_price_s > 0) {
-    text = fmt::format("\na MiB more of budget would save {:.3g} ms a step\n",
-                       1e3 * view.byte_price_s * 0x1p20);
-  } else {
-    text = "\nmore budget would save nothing\n";
+std::string decisions_table(const std::vector<LayerDecision>& decisions) {
+  TextTable table({{"layers"}, {"plan"}});
+  for (const LayerDecision& decision : decisions) {
+    table.add_row({layers_text(decision), treatment(decision)});
   }
-  for (const LayerDecision& decision : view.plan.decisions) {
+  return table.to_text();
+}
+
+std::string activations_text(const std::vector<LayerDecision>& decisions) {
+  std::string text;
+  for (const LayerDecision& decision : decisions) {
     TextTable table({{"activation"},
                      {"frees", Align::kRight},
                      {"replay, ms", Align::kRight},
@@ -151,6 +147,17 @@ std::string reasons_text(const PlanView& view) {
                         layers_text(decision), table.to_text());
   }
   return text;
+}
+
+std::string reasons_text(const PlanView& view) {
+  std::string text;
+  if (view.byte_price_s > 0) {
+    text = fmt::format("\na MiB more of budget would save {:.3g} ms a step\n",
+                       1e3 * view.byte_price_s * 0x1p20);
+  } else {
+    text = "\nmore budget would save nothing\n";
+  }
+  return text + activations_text(view.plan.decisions);
 }
 
 std::string to_json(const PlanView& view) {

@@ -16,7 +16,7 @@ struct PlanView {
   Bytes least_peak;
   const std::vector<plan::StandardStep>& standards;
   bool leanest = false;     // no budget was given
-  double byte_price_s = 0;  // Planner::byte_price_s
+  double byte_price_s = 0;  // of a step: Planner::byte_price_s
 };
 
 std::string to_text(const PlanView& view);
@@ -24,6 +24,10 @@ std::string to_json(const PlanView& view);
 
 /// What each activation frees and costs, and what decided.
 std::string reasons_text(const PlanView& view);
+
+/// How layers are treated, and what each of their activations frees and costs.
+std::string decisions_table(const std::vector<plan::LayerDecision>& decisions);
+std::string activations_text(const std::vector<plan::LayerDecision>& decisions);
 
 /// The settings people publish, out of all that were evaluated.
 bool is_common(const config::RecomputeSetting& setting, int64_t num_layers);

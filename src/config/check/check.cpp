@@ -1,18 +1,20 @@
 #include "config/check/check.h"
 
+#include <utility>
+
+#include "config/check/raised.h"
 #include "config/scan.h"
 
 namespace refrain::config {
 namespace {
 
-CheckFinding plain(const Finding& finding) {
+CheckFinding plain(const Finding& finding, std::string_view raised) {
   CheckFinding shown;
   shown.id = finding.rule;
   shown.severity = finding.severity == Severity::kError ? "error" : "note";
   shown.message = finding.message;
   shown.remedy = finding.remedy;
-  // What a class says to an argument that it does not know, or cannot use.
-  if (finding.severity == Severity::kError) shown.error_type = "TypeError";
+  if (finding.severity == Severity::kError) shown.error_type = raised;
   return shown;
 }
 
@@ -44,16 +46,32 @@ CheckFinding told(const Ruling& ruling, const Configuration& given, Dialect dial
   return finding;
 }
 
+/// As configure does, with what each finding would raise.
+std::optional<Configuration> configured(const Assignments& assignments, Dialect dialect,
+                                        std::vector<CheckFinding>& findings) {
+  Configuration given{defaults_of(dialect), {}};
+  const Knobs defaults = given.knobs;
+  bool accepted = true;
+  for (const Assignment& assignment : assignments) {
+    const auto finding = apply(assignment, dialect, defaults, given);
+    if (!finding) continue;
+    accepted &= finding->severity != Severity::kError;
+    findings.push_back(
+        plain(*finding, raised_by_knob(finding->rule, assignment.source.origin, dialect)));
+  }
+  return accepted ? std::optional(std::move(given)) : std::nullopt;
+}
+
 }  // namespace
 
 CheckReport check(const Assignments& assignments, const Findings& findings, Dialect dialect) {
   CheckReport report;
   report.dialect = dialect;
-  for (const Finding& finding : findings) report.findings.push_back(plain(finding));
-  Checked<Configuration> configured = configure(assignments, dialect);
-  for (const Finding& finding : configured.findings) report.findings.push_back(plain(finding));
-  if (!configured.value) return report;
-  report.given = std::move(configured.value);
+  for (const Finding& finding : findings) {
+    report.findings.push_back(plain(finding, raised_by_reading(finding.rule)));
+  }
+  report.given = configured(assignments, dialect, report.findings);
+  if (!report.given) return report;
   const Judgement judgement = judge(report.given->knobs, dialect);
   for (const Ruling& ruling : judgement.rulings) {
     if (ruling.rule->outcome != Outcome::kFill) {

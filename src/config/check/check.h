@@ -25,7 +25,7 @@ struct CheckFinding {
   std::string message;
   std::string because;
   std::string remedy;                   // in words
-  std::string error_type;               // of an error: what Megatron raises
+  std::string error_type;               // of an error: what Megatron raises; empty: not known
   std::vector<ShownKnob> knobs;         // that the rule read
   std::vector<CheckedRemedy> remedies;  // with values, each checked
 };

@@ -60,6 +60,23 @@ TEST(Check, WordsThatCannotBeReadReject) {
   EXPECT_EQ(report.findings[0].severity, "error");
 }
 
+TEST(Check, AReadingErrorNamesAnExceptionOnlyWhereOneIsKnown) {
+  const auto raised = [](const std::vector<std::string>& words, std::string_view id,
+                         Dialect dialect) {
+    const CheckReport report = checked(words, dialect);
+    const CheckFinding* found = finding(report, id);
+    return found == nullptr ? "no finding" : found->error_type;
+  };
+  const Dialect release = Dialect::kMcore_0_19_2, bridge = Dialect::kBridge;
+  EXPECT_EQ(raised({"no_such=1"}, "knob.unknown", release), "TypeError");
+  EXPECT_EQ(raised({"no_such=1"}, "knob.unknown", bridge), "OverridesError");
+  EXPECT_EQ(raised({"--no-such", "1"}, "knob.unknown", release), "");
+  EXPECT_EQ(raised({"recompute_modules=7"}, "knob.wrong-type", release), "");
+  EXPECT_EQ(raised({"recompute_modules=[mlp"}, "override.malformed-value", bridge),
+            "OverridesError");
+  EXPECT_EQ(raised({"optimizer.lr=1"}, "knob.elsewhere", bridge), "");
+}
+
 TEST(Check, NullEmptyAndAbsentLabelsAreThreeThings) {
   const auto effective = [](const std::vector<std::string>& words) {
     std::vector<std::string> all = {"recompute_granularity=selective"};

@@ -2,64 +2,49 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
-#include "base/error.h"
+#include "base/text_file.h"
 #include "config/json_fields.h"
 #include "config/scan.h"
 
 namespace refrain::config {
 namespace {
 
-constexpr uintmax_t kMostFileBytes = 16u << 20;  // real ones have a few KiB
+constexpr size_t kMostFileBytes = 16 << 20;  // real ones have a few KiB
 
-Findings judge_path(const std::string& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) {
-    return {{"model.no-such-file", fmt::format("a model file must exist: {}", in_quotes(path)),
-             "give the path of a config.json, or a name that `refrain models` lists"}};
+struct Refusal {
+  const char *rule, *must, *remedy;
+};
+
+Refusal refusal_of(FileTrouble trouble) {
+  switch (trouble) {
+    case FileTrouble::kMissing:
+      return {"no-such-file", "exist",
+              "give the path of a config.json, or a name that `refrain models` lists"};
+    case FileTrouble::kFolder:
+      return {"is-a-directory", "be a file", "give the path of the config.json in it"};
+    case FileTrouble::kSpecial:
+      return {"not-a-file", "be a regular file", "copy it into a file"};
+    case FileTrouble::kTooLarge:
+      return {"file-too-large", "be small", "give the config.json, not the weights"};
+    case FileTrouble::kUnreadable:
+      break;
   }
-  if (std::filesystem::is_directory(status)) {
-    return {{"model.is-a-directory",
-             fmt::format("a model file must be a file: {} is a directory", in_quotes(path)),
-             "give the path of the config.json in it"}};
-  }
-  if (!std::filesystem::is_regular_file(status)) {
-    return {{"model.not-a-file",
-             fmt::format("a model file must be a regular file: {}", in_quotes(path)),
-             "copy it into a file"}};
-  }
-  const uintmax_t bytes = std::filesystem::file_size(path, error);
-  if (!error && bytes > kMostFileBytes) {
-    return {{"model.file-too-large",
-             fmt::format("a model file must not exceed {} bytes: {} has {}", kMostFileBytes,
-                         in_quotes(path), bytes),
-             "give the config.json, not the weights"}};
-  }
-  return {};
+  return {"unreadable-file", "be readable", "check its permissions"};
 }
 
 }  // namespace
 
 Checked<std::string> read_model_text(const std::string& path) {
-  if (Findings findings = judge_path(path); !findings.empty()) {
-    return Checked<std::string>::reject(std::move(findings));
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return Checked<std::string>::reject(
-        {{"model.unreadable-file",
-          fmt::format("a model file must be readable: {}", in_quotes(path)),
-          "check its permissions"}});
-  }
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) throw Error("reading {}: the file broke off", in_quotes(path));
-  return Checked<std::string>::accept(std::move(text));
+  FileText file = read_file(path, kMostFileBytes, SpecialFiles::kRefuse);
+  if (!file.trouble) return Checked<std::string>::accept(std::move(file.text));
+  const Refusal refusal = refusal_of(*file.trouble);
+  return Checked<std::string>::reject(
+      {{fmt::format("model.{}", refusal.rule),
+        fmt::format("a model file must {}: {} {}", refusal.must, in_quotes(path), file.reason),
+        refusal.remedy}});
 }
 
 Checked<nlohmann::json> parse_model_text(std::string_view text, const std::string& name) {

@@ -10,8 +10,7 @@
 namespace refrain::config {
 
 /// The text of a regular file of 16 MiB at most. Findings: `model.no-such-file`,
-/// `.is-a-directory`, `.not-a-file`, `.file-too-large`, `.unreadable-file`. Throws Error where
-/// reading breaks off.
+/// `.is-a-directory`, `.not-a-file`, `.file-too-large`, `.unreadable-file`.
 Checked<std::string> read_model_text(const std::string& path);
 
 /// The object that the text holds. Findings: `model.broken-json`, `model.not-an-object`; `name` is

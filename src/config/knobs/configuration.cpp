@@ -41,23 +41,22 @@ Finding unknown(const Assignment& assignment, Dialect dialect) {
           near ? fmt::format("did you mean {}?", *near) : "see refrain knobs"};
 }
 
-void take(const Assignment& assignment, const Knob& knob, const Knobs& defaults,
-          Configuration& configuration, Findings& findings) {
+std::optional<Finding> take(const Assignment& assignment, const Knob& knob, const Knobs& defaults,
+                            Configuration& configuration) {
   if (assignment.removes) {
     set_value(configuration.knobs, knob, value_of(defaults, knob));
     configuration.sources.erase(knob.name);
-    return;
+    return std::nullopt;
   }
   if (set_value(configuration.knobs, knob, assignment.value)) {
     configuration.sources[knob.name] = assignment.source;
-    return;
+    return std::nullopt;
   }
-  findings.push_back(
-      {"knob.wrong-type",
-       fmt::format("{} must be {}: {}{}", knob.name, type_name(knob),
-                   assignment.value.dump(-1, ' ', false, Value::error_handler_t::replace),
-                   place_of(assignment)),
-       knob.legal.empty() ? "true or false" : fmt::format("write {}", knob.legal)});
+  return Finding{"knob.wrong-type",
+                 fmt::format("{} must be {}: {}{}", knob.name, type_name(knob),
+                             assignment.value.dump(-1, ' ', false, Value::error_handler_t::replace),
+                             place_of(assignment)),
+                 knob.legal.empty() ? "true or false" : fmt::format("write {}", knob.legal)};
 }
 
 }  // namespace
@@ -78,23 +77,26 @@ std::string_view to_text(Origin origin) {
   return "override";
 }
 
+std::optional<Finding> apply(const Assignment& assignment, Dialect dialect, const Knobs& defaults,
+                             Configuration& configuration) {
+  if (const Knob* knob = find_knob(assignment.knob)) {
+    return knob->dialects.has(dialect) ? take(assignment, *knob, defaults, configuration)
+                                       : not_in_dialect(assignment, knob->dialects, dialect);
+  }
+  const DialectSet elsewhere = bystander_dialects(assignment.knob);
+  if (elsewhere.has(dialect)) return std::nullopt;
+  return elsewhere == DialectSet() ? unknown(assignment, dialect)
+                                   : not_in_dialect(assignment, elsewhere, dialect);
+}
+
 Checked<Configuration> configure(const Assignments& assignments, Dialect dialect) {
   Findings findings;
   Configuration configuration{defaults_of(dialect), {}};
   const Knobs defaults = configuration.knobs;
   for (const Assignment& assignment : assignments) {
-    if (const Knob* knob = find_knob(assignment.knob)) {
-      if (knob->dialects.has(dialect)) {
-        take(assignment, *knob, defaults, configuration, findings);
-      } else {
-        findings.push_back(not_in_dialect(assignment, knob->dialects, dialect));
-      }
-      continue;
+    if (auto finding = apply(assignment, dialect, defaults, configuration)) {
+      findings.push_back(*std::move(finding));
     }
-    const DialectSet elsewhere = bystander_dialects(assignment.knob);
-    if (elsewhere.has(dialect)) continue;
-    findings.push_back(elsewhere == DialectSet() ? unknown(assignment, dialect)
-                                                 : not_in_dialect(assignment, elsewhere, dialect));
   }
   if (rejects(findings)) return Checked<Configuration>::reject(std::move(findings));
   return Checked<Configuration>::accept(std::move(configuration), std::move(findings));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "base/finding.h"
@@ -14,6 +15,11 @@ struct Configuration {
   Knobs knobs;
   std::map<std::string_view, Source> sources;  // of the knobs that somebody set, by name
 };
+
+/// Carries one assignment out over a dialect's `defaults`. A finding, or a note, where it cannot
+/// be, as of configure.
+std::optional<Finding> apply(const Assignment& assignment, Dialect dialect, const Knobs& defaults,
+                             Configuration& configuration);
 
 /// Carries assignments out over a dialect's defaults. Findings: a knob nobody has, with the
 /// nearest; one that this dialect does not have (yet, or any more); a value of another type.

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/text_file.h"
 #include "config/json_fields.h"
 #include "config/scan.h"
 
@@ -124,15 +124,12 @@ std::string to_json(const MachineRates& rates) {
 }
 
 Checked<MachineRates> read_rates(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMostBytes + 1, '\0');  // one more than parse_rates takes
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file.is_open() || file.bad()) {
-    return Checked<MachineRates>::reject(
-        {finding("no-file", fmt::format("{} cannot be read", in_quotes(path)))});
-  }
-  text.resize(static_cast<size_t>(file.gcount()));
-  return parse_rates(text);
+  const FileText file = read_file(path, kMostBytes);
+  if (!file.trouble) return parse_rates(file.text);
+  const bool is_there = file.trouble == FileTrouble::kTooLarge;
+  return Checked<MachineRates>::reject({finding(
+      is_there ? "unreadable" : "no-file",
+      fmt::format("rates must be a file that can be read: {} {}", in_quotes(path), file.reason))});
 }
 
 }  // namespace refrain::cost

@@ -33,7 +33,7 @@ MachineRates default_rates();
 Checked<MachineRates> parse_rates(const std::string& json_text);
 std::string to_json(const MachineRates& rates);
 
-/// parse_rates of a file; a finding where it cannot be read.
+/// parse_rates of a file. Findings `rates.no-file` and `rates.unreadable` where it cannot be read.
 Checked<MachineRates> read_rates(const std::string& path);
 
 }  // namespace refrain::cost

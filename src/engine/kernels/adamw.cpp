@@ -45,13 +45,13 @@ void update(const Constants<T>& c, const Arrays<T>& arrays, int64_t begin, int64
   T *weight = arrays.weight, *m = arrays.m, *v = arrays.v;
   const T* gradient = arrays.gradient;
   at::BFloat16* copy = arrays.copy;
-  const auto [gradient_factor, beta1, beta2, keep, step, inverse_root, eps] = c;
+  const Constants<T> k = c;
 #pragma omp simd
   for (int64_t i = begin; i < end; ++i) {
-    const T g = gradient[i] * gradient_factor;
-    m[i] = beta1 * m[i] + (T(1) - beta1) * g;
-    v[i] = beta2 * v[i] + (T(1) - beta2) * g * g;
-    weight[i] = keep * weight[i] - step * m[i] / (std::sqrt(v[i]) * inverse_root + eps);
+    const T g = gradient[i] * k.gradient_factor;
+    m[i] = k.beta1 * m[i] + (T(1) - k.beta1) * g;
+    v[i] = k.beta2 * v[i] + (T(1) - k.beta2) * g * g;
+    weight[i] = k.keep * weight[i] - k.step * m[i] / (std::sqrt(v[i]) * k.inverse_root + k.eps);
   }
   if (copy == nullptr) return;
 #pragma omp simd

@@ -77,10 +77,10 @@ struct PlanPage {
   std::string model;
   std::vector<Fact> run;  // model, shape and machine that the plan is for
   BudgetPlan plan;
-  bool leanest = false;  // no budget was given
-  Bytes least_peak;      // of any plan
-  StepCost without;      // recompute
-  double byte_price_s = 0;
+  bool leanest = false;                // no budget was given
+  Bytes least_peak;                    // of any plan
+  StepCost without;                    // recompute
+  double byte_price_s = 0;             // of a step
   int64_t examined = 0, frontier = 0;  // choices of a layer; those not dominated
   MemoryTimeline timeline;
   std::vector<BudgetPlan> curve;  // by budget, from the leanest to no recompute

@@ -3,14 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <utility>
-#include <vector>
 
 #include "base/error.h"
+#include "base/text_file.h"
 #include "config/inputs/files/file_walk.h"
 #include "config/inputs/trees/file_tree.h"
 #include "config/inputs/values/reading.h"
@@ -59,20 +54,12 @@ Checked<Assignments> read_config_text(std::string_view text, const std::string& 
 }
 
 Checked<Assignments> read_config_file(const std::string& path, FlagReleases releases) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw Error("cannot read {}: it is a folder", path);
+  const FileText file = read_file(path, kMostBytes);
+  if (file.trouble == FileTrouble::kTooLarge) {
+    return Checked<Assignments>::reject({too_large(path)});
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error("cannot read {}: {}", path, std::strerror(errno));
-  std::string text;
-  std::vector<char> piece(64 << 10);
-  while (text.size() <= kMostBytes && file) {
-    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    text.append(piece.data(), static_cast<size_t>(file.gcount()));
-  }
-  if (file.bad()) throw Error("cannot read {}: {}", path, std::strerror(errno));
-  return read_config_text(text, path, releases);
+  if (file.trouble) throw Error("reading a configuration: {} {}", in_quotes(path), file.reason);
+  return read_config_text(file.text, path, releases);
 }
 
 }  // namespace refrain::config

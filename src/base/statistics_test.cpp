@@ -1,10 +1,10 @@
-#include "report/statistics.h"
+#include "base/statistics.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 
-namespace refrain::report {
+namespace refrain {
 namespace {
 
 TEST(Quantile, InterpolatesBetweenTheNearestRanks) {
@@ -19,4 +19,4 @@ TEST(Quantile, InterpolatesBetweenTheNearestRanks) {
 TEST(Quantile, OfNothingIsABug) { EXPECT_THROW(quantile({}, 0.5), Bug); }
 
 }  // namespace
-}  // namespace refrain::report
+}  // namespace refrain
