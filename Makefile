@@ -74,7 +74,7 @@ docs: build  ## Write the pages of docs/ that are derived from the code
 	build/bin/refrain recipes --verdicts --markdown > docs/recipes.md
 
 accuracy: build  ## Predictions beside every measured run of data/accuracy: docs/accuracy.md
-	build/bin/refrain accuracy --markdown data/accuracy/megatron_ci.csv data/accuracy/measured.csv > docs/accuracy.md
+	build/bin/refrain accuracy --markdown data/accuracy/megatron_ci.csv data/accuracy/measured.csv data/accuracy/cases.csv > docs/accuracy.md
 
 clean:  ## Remove every build folder (not .venv)
 	rm -rf build build-*

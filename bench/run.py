@@ -190,10 +190,17 @@ class Runner:
                     "ledger": [refrain, "ledger", "--model", "llama3-70b", "--seq", "4096"],
                     "plan": [refrain, "plan", "--model", "llama3-405b", "--seq", "8192",
                              "--micro-batch", "1", "--dtype", "bf16", "--memory-budget", "5400GiB"],
+                    "ranks": [refrain, "plan", "--model", "llama3-70b", "--hardware", "h100-80gb",
+                              *"--tp 4 --pp 4 --vpp 5 --dp 2 --global-batch 32 --precision "
+                              "fp8-current --budget 76GiB".split()],
+                    "many ranks": [refrain, "plan", "--model", "llama31_405b", "--hardware",
+                                   "h100-80gb", *"--tp 8 --pp 16 --vpp 8 --dp 8 --global-batch 256 "
+                                   "--seq 8192 --precision fp8-current --account-for-embedding "
+                                   "--account-for-loss".split()],
                     "check": [refrain, "check", "--model", "qwen3_30b_a3b", "-pp", "4", "-ep", "8",
                               "--recompute_modules", "layernorm", "mlp"]}
         self.save("startup", {name: dict(command=" ".join(["refrain", *command[1:]]),
-                                         ms=wall_ms(command, runs=100))
+                                         ms=wall_ms(command, 15 if "ranks" in name else 100))
                               for name, command in commands.items()})
 
     def check(self):

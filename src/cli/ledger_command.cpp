@@ -1,10 +1,13 @@
-// `refrain ledger`: lowers one setting, replays it as bytes, prints what it holds and what it buys.
+// `refrain ledger`: lowers one setting, replays it as bytes, prints what it holds and what it buys;
+// with --mcore what the ranks of a Megatron run hold.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "cli/commands.h"
 #include "cli/ledger_view.h"
+#include "cli/megatron/megatron_ledger.h"
+#include "cli/megatron/megatron_options.h"
 #include "cli/options.h"
 #include "cli/spine.h"
 #include "plan/prepare.h"
@@ -58,6 +61,7 @@ Findings judge_gain(const LedgerOptions& options, Bytes peak, Bytes peak_without
 }  // namespace
 
 int ledger_command(const std::vector<std::string>& arguments) {
+  if (names_mcore(arguments)) return megatron_ledger(arguments);
   const Parsed<LedgerOptions> parsed = parse_ledger(arguments);
   if (const auto code = answer(parsed)) return *code;
   const LedgerOptions& options = *parsed.options.value;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text_table.h"
+#include "config/word.h"
 
 namespace refrain::cli {
 namespace {
@@ -60,10 +61,11 @@ std::string headline(const LedgerView& view) {
       "{}: {} layers, hidden {}, {} parameters\n"
       "{} sequences of {} tokens, {} micro-batch{} a step, {}, {} attention, dropout {}\n"
       "recompute {}, replay {}\n",
-      model.name, model.num_layers, model.hidden, model::num_trained(view.step.program.params),
-      shape.micro_batch, shape.seq, shape.num_micro_batches,
-      shape.num_micro_batches == 1 ? "" : "es", to_text(shape.precision), to_text(shape.attention),
-      shape.dropout, to_text(view.options.recompute), to_text(view.options.replay));
+      config::as_word(model.name), model.num_layers, model.hidden,
+      model::num_trained(view.step.program.params), shape.micro_batch, shape.seq,
+      shape.num_micro_batches, shape.num_micro_batches == 1 ? "" : "es", to_text(shape.precision),
+      to_text(shape.attention), shape.dropout, to_text(view.options.recompute),
+      to_text(view.options.replay));
 }
 
 std::string gain(const LedgerView& view) {

@@ -2,10 +2,14 @@
 // `refrain-engine`.
 #include "cli/check/commands.h"
 #include "cli/commands.h"
+#include "cli/plan/explain_plan.h"
 #include "cli/spine.h"
 
 int main(int argc, char** argv) {
   using namespace refrain::cli;
+  constexpr auto kExplain = [](const std::vector<std::string>& arguments) {
+    return names_plan_file(arguments) ? explain_plan(arguments[0]) : explain_command(arguments);
+  };
   constexpr Subcommand kSubcommands[] = {
       {"train", "train a model under a recompute setting", train_command},
       {"bench", "run recompute settings in alternation and compare them", bench_command},
@@ -22,7 +26,7 @@ int main(int argc, char** argv) {
       {"diff", "print what two configurations differ in", diff_command},
       {"rules", "list the rules that check holds configurations against", rules_command},
       {"knobs", "list the knobs that check judges", knobs_command},
-      {"explain", "explain a rule, a knob or a label", explain_command},
+      {"explain", "explain a rule, a knob, a label or a saved plan", kExplain},
   };
   return run_spine("refrain", kSubcommands, argc, argv);
 }

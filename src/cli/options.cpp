@@ -47,7 +47,8 @@ constexpr CommandText kLedger = {
     "refrain ledger", "Prints what a training step holds, to the byte, without running it.",
     "  refrain ledger --model llama3-70b --seq 4096 --micro-batch 1 --dtype bf16\n"
     "  refrain ledger --model llama-15m --recompute selective:pointwise --json\n"
-    "  refrain ledger --model path/to/config.json --recompute full:block:8 --csv > steps.csv\n"};
+    "  refrain ledger --model path/to/config.json --recompute full:block:8 --csv > steps.csv\n"
+    "  refrain ledger --mcore --help    # the ranks of a Megatron run\n"};
 
 constexpr CommandText kPlan = {
     "refrain plan", "Chooses what to recompute, per layer and activation, under a memory budget.",

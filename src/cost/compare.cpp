@@ -24,6 +24,15 @@ RelativeCost compare(const StepTime& control, const StepTime& changed) {
   return {percent, host ? std::max(3.0, 0.35 * size) : std::max(1.0, 0.2 * size)};
 }
 
+ExpectedError expected_error(const mcore::Run& run, const StepTime& time) {
+  const bool mamba =
+      std::any_of(run.model.layers.begin(), run.model.layers.end(),
+                  [](const mcore::LayerKind& kind) { return kind.mixer == mcore::Mixer::kMamba; });
+  if (mamba) return {.half = 18.2, .most = 38};
+  if (time.micro_batch.host_bound()) return {.half = 16.6, .most = 41};
+  return {.half = 6.5, .most = 19};
+}
+
 /// A step's seconds grow with either factor, so bisection on its logarithm finds the one that fits.
 Checked<Calibration> anchor(const mcore::Run& control, const DeviceProfile& device,
                             double measured_s, AnchorOn on) {

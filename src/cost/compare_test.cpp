@@ -81,6 +81,20 @@ TEST(Pairs, ExpertModels) {
   EXPECT_NEAR(1e3 * seconds, 410, 4);
 }
 
+TEST(ExpectedErrors, AreLargerWhereTheHostDecides) {
+  const DeviceProfile h100 = device("h100");
+  const auto error = [&](const mcore::Run& run) {
+    return expected_error(run, step_time(run, h100));
+  };
+  EXPECT_EQ(error(llama3_70b()).half, 6.5);
+  EXPECT_EQ(error(llama3_70b()).most, 19);
+  EXPECT_EQ(error(moonlight()).half, 16.6);
+  EXPECT_EQ(error(moonlight()).most, 41);
+  mcore::Run hybrid = llama3_70b();
+  hybrid.model.layers.back() = {.mixer = mcore::Mixer::kMamba};
+  EXPECT_EQ(error(hybrid).half, 18.2);
+}
+
 TEST(Anchor, TheControlTakesWhatWasMeasured) {
   const DeviceProfile h100 = device("h100");
   const mcore::Run control = moonlight();

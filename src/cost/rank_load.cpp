@@ -81,17 +81,22 @@ const LayerTime& time_of(const std::vector<KindTime>& kinds, const mcore::LayerK
   return found->layer;
 }
 
-LayerTime chunk_load(const mcore::Run& run, const std::vector<KindTime>& kinds,
-                     const mcore::StageLayers& stage) {
-  const auto& layers = run.model.layers;
-  RC_CHECK(stage.first >= 0 && stage.first + stage.count <= std::ssize(layers),
-           "layers {} to {} of {}", stage.first, stage.first + stage.count, layers.size());
-  LayerTime load;
-  for (int64_t i = 0; i < stage.count; ++i) {
-    const bool replays = run.recompute.method != Method::kBlock || i < run.recompute.num_layers;
-    load += with_replay(time_of(kinds, layers[stage.first + i]), replays ? 1 : 0);
+/// Of each decoder layer, as the run's setting says.
+std::vector<LayerTime> times_of_layers(const mcore::Run& run, const std::vector<KindTime>& kinds) {
+  std::vector<LayerTime> times(run.model.layers.size());
+  for (int64_t rank = 0; rank < run.parallel.pipeline; ++rank) {
+    for (int64_t chunk = 0; chunk < run.parallel.virtual_stages; ++chunk) {
+      const mcore::StageLayers stage = mcore::stage_layers(run, rank, chunk);
+      RC_CHECK(stage.first >= 0 && stage.first + stage.count <= std::ssize(times),
+               "layers {} to {} of {}", stage.first, stage.first + stage.count, times.size());
+      for (int64_t i = 0; i < stage.count; ++i) {
+        const bool replays = run.recompute.method != Method::kBlock || i < run.recompute.num_layers;
+        const int64_t at = stage.first + i;
+        times[at] = with_replay(time_of(kinds, run.model.layers[at]), replays ? 1 : 0);
+      }
+    }
   }
-  return load;
+  return times;
 }
 
 /// Prediction depths stand on the last rank.
@@ -104,27 +109,29 @@ LayerTime depths_load(const mcore::Run& run, const std::vector<KindTime>& kinds)
   return load;
 }
 
-std::vector<LayerTime> laid_out_loads(const mcore::Run& run, const std::vector<KindTime>& kinds,
-                                      const LayerTime& head) {
-  std::vector<LayerTime> loads;
-  for (int64_t rank = 0; rank < run.parallel.pipeline; ++rank) {
-    LayerTime load;
-    for (int64_t stage = 0; stage < run.parallel.virtual_stages; ++stage) {
-      load += chunk_load(run, kinds, mcore::stage_layers(run, rank, stage));
-    }
-    loads.push_back(load);
-  }
-  loads.back() += depths_load(run, kinds);
-  loads.back() += head;
-  return loads;
-}
-
 }  // namespace
 
 std::vector<LayerTime> rank_loads(const mcore::Run& run, const std::vector<KindTime>& kinds,
                                   const LayerTime& head) {
-  return run.parallel.layout.empty() ? even_loads(run, kinds, head)
-                                     : laid_out_loads(run, kinds, head);
+  return run.parallel.layout.empty()
+             ? even_loads(run, kinds, head)
+             : rank_loads_of_layers(run, times_of_layers(run, kinds), kinds, head);
+}
+
+std::vector<LayerTime> rank_loads_of_layers(const mcore::Run& run,
+                                            const std::vector<LayerTime>& layers,
+                                            const std::vector<KindTime>& kinds,
+                                            const LayerTime& head) {
+  std::vector<LayerTime> loads(run.parallel.pipeline);
+  for (int64_t rank = 0; rank < run.parallel.pipeline; ++rank) {
+    for (int64_t chunk = 0; chunk < run.parallel.virtual_stages; ++chunk) {
+      const mcore::StageLayers stage = mcore::stage_layers(run, rank, chunk);
+      for (int64_t i = 0; i < stage.count; ++i) loads[rank] += layers.at(stage.first + i);
+    }
+  }
+  loads.back() += depths_load(run, kinds);
+  loads.back() += head;
+  return loads;
 }
 
 }  // namespace refrain::cost

@@ -14,4 +14,10 @@ namespace refrain::cost {
 std::vector<LayerTime> rank_loads(const mcore::Run& run, const std::vector<KindTime>& kinds,
                                   const LayerTime& head);
 
+/// The work of every rank where each decoder layer of the model is given its own time.
+std::vector<LayerTime> rank_loads_of_layers(const mcore::Run& run,
+                                            const std::vector<LayerTime>& layers,
+                                            const std::vector<KindTime>& kinds,
+                                            const LayerTime& head);
+
 }  // namespace refrain::cost

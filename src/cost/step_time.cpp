@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "cost/ops/layer_ops.h"
 #include "cost/price/run_notes.h"
 #include "cost/rank_load.h"
@@ -142,12 +143,32 @@ LayerTime head_time(const mcore::Run& run, const Pricer& pricer) {
           .host_backward = units};
 }
 
-MicroBatchTime micro_batch_time(const LayerTime& load, const DeviceProfile& device,
-                                const Calibration& calibration) {
-  const double unit_s = calibration.host * device.rates.host.unit_s;
-  return {.forward = {calibration.gpu * load.forward_s, unit_s * load.host_forward},
-          .backward = {calibration.gpu * (load.backward_s + load.replay_s),
-                       unit_s * (load.host_backward + load.host_replay)}};
+/// Of each decoder layer, where each has a recompute of its own.
+std::vector<LayerTime> planned_layers(const mcore::Run& run, const Pricer& pricer,
+                                      ReplayPolicy policy) {
+  struct Known {
+    mcore::LayerKind kind;
+    mcore::Recompute recompute;
+    LayerTime time;
+  };
+  RC_CHECK(run.layer_recompute.size() == run.model.layers.size(), "{} layers, {} plans",
+           run.model.layers.size(), run.layer_recompute.size());
+  std::vector<Known> known;
+  std::vector<LayerTime> times;
+  for (size_t i = 0; i < run.model.layers.size(); ++i) {
+    const mcore::LayerKind& kind = run.model.layers[i];
+    const mcore::Recompute& recompute = run.layer_recompute[i];
+    auto found = std::find_if(known.begin(), known.end(), [&](const Known& each) {
+      return each.kind == kind && each.recompute == recompute;
+    });
+    if (found == known.end()) {
+      known.push_back({kind, recompute,
+                       layer_time(layer_ops(run, kind), pricer, selection_of(recompute), policy)});
+      found = known.end() - 1;
+    }
+    times.push_back(found->time);
+  }
+  return times;
 }
 
 /// Of the rank that takes longest.
@@ -214,6 +235,14 @@ LayerTime head_time(const mcore::Run& run, const DeviceProfile& device) {
   return head_time(run, Pricer(run, device));
 }
 
+MicroBatchTime micro_batch_time(const LayerTime& load, const DeviceProfile& device,
+                                const Calibration& calibration) {
+  const double unit_s = calibration.host * device.rates.host.unit_s;
+  return {.forward = {calibration.gpu * load.forward_s, unit_s * load.host_forward},
+          .backward = {calibration.gpu * (load.backward_s + load.replay_s),
+                       unit_s * (load.host_backward + load.host_replay)}};
+}
+
 StepTime step_time(const mcore::Run& run, const DeviceProfile& device, const StepOptions& options) {
   StepTime time;
   time.num_micro_batches = mcore::num_micro_batches(run);
@@ -225,7 +254,11 @@ StepTime step_time(const mcore::Run& run, const DeviceProfile& device, const Ste
         {kind, count, layer_time(layer_ops(run, kind), model.pricer, selection, options.policy)});
   }
   time.head = head_time(run, model.pricer);
-  time.micro_batch = slowest(rank_loads(run, time.kinds, time.head), device, options.calibration);
+  time.ranks = run.layer_recompute.empty()
+                   ? rank_loads(run, time.kinds, time.head)
+                   : rank_loads_of_layers(run, planned_layers(run, model.pricer, options.policy),
+                                          time.kinds, time.head);
+  time.micro_batch = slowest(time.ranks, device, options.calibration);
   time.parts = step_parts(model, time.micro_batch.seconds());
   time.step_s = time.parts.sum();
   time.flops = published_flops(run);

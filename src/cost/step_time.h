@@ -51,13 +51,20 @@ struct StepParts {
   double sum() const;
 };
 
-/// Of the rank that takes longest.
+/// What a measured step says about a device against its profile (compare.h): both multiply seconds.
+struct Calibration {
+  double gpu = 1, host = 1;
+};
+
+/// Of one rank.
 struct MicroBatchTime {
   PassTime forward, backward;
   double seconds() const { return forward.wall_s() + backward.wall_s(); }
   /// Host work takes over 0.8 of the GPU's time: launches decide, and predictions are worth less.
   bool host_bound() const;
 };
+MicroBatchTime micro_batch_time(const LayerTime& load, const DeviceProfile& device,
+                                const Calibration& calibration = {});
 
 struct StepTime {
   double step_s = 0;
@@ -66,14 +73,12 @@ struct StepTime {
   MicroBatchTime micro_batch;
   std::vector<KindTime> kinds;
   LayerTime head;  // loss heads of one micro-batch, on the last rank
-  Flops flops;     // of a step, as published_flops
+  /// One micro-batch of each pipeline rank that may take longest: of all, in order, where the run
+  /// says how its layers are laid out or planned (rank_load.h).
+  std::vector<LayerTime> ranks;
+  Flops flops;  // of a step, as published_flops
   double tflops_per_gpu = 0;
   Findings notes;  // what of the run the model does not cover
-};
-
-/// What a measured step says about a device against its profile (compare.h): both multiply seconds.
-struct Calibration {
-  double gpu = 1, host = 1;
 };
 
 struct StepOptions {

@@ -125,6 +125,8 @@ struct Recompute {
   enum class Method : uint8_t { kNone, kSelective, kUniform, kBlock } method = Method::kNone;
   int64_t num_layers = 1;        // kUniform, kBlock
   std::set<std::string> labels;  // kSelective
+
+  bool operator==(const Recompute&) const = default;
 };
 
 /// Activations that wait for backward in host memory.
@@ -157,6 +159,8 @@ struct Place {
   std::string allocator_conf;           // PYTORCH_CUDA_ALLOC_CONF as set, for allocator::Settings
 };
 
+/// `layer_recompute`: of each decoder layer of the model, for plans that Megatron has no words for;
+/// empty: `recompute` says it for all.
 struct Run {
   Model model;
   Parallel parallel;
@@ -164,6 +168,7 @@ struct Run {
   Numerics numerics;
   Optimizer optimizer;
   Recompute recompute;
+  std::vector<Recompute> layer_recompute;
   Offload offload;
   Place place;
 };

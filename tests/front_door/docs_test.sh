@@ -49,6 +49,7 @@ done
 check "docs/recipes.md is what refrain recipes --verdicts --markdown writes" \
   page_is_current recipes recipes --verdicts
 check "docs/accuracy.md is what refrain accuracy --markdown writes of data/accuracy" \
-  page_is_current accuracy accuracy "$kSource"/data/accuracy/megatron_ci.csv "$kSource"/data/accuracy/measured.csv
+  page_is_current accuracy accuracy "$kSource"/data/accuracy/megatron_ci.csv "$kSource"/data/accuracy/measured.csv \
+  "$kSource"/data/accuracy/cases.csv
 
 finish

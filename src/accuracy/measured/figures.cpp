@@ -59,6 +59,10 @@ void read_figures(const RowReader& row, Sample& sample) {
     sample.notes.push_back(fmt::format("time is not compared: {} {}", row.text("step_time_ms"),
                                        row.text("step_time_kind")));
   }
+  const bool without = !sample.peak && !sample.step_ms && !sample.tflops_per_gpu;
+  if (without && row.given("status")) {
+    sample.notes.push_back(fmt::format("the source says: {}", row.text("status")));
+  }
 }
 
 }  // namespace refrain::accuracy

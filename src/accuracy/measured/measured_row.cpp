@@ -8,6 +8,7 @@
 #include "accuracy/measured/figures.h"
 #include "accuracy/measured/recipe_match.h"
 #include "accuracy/measured/software.h"
+#include "accuracy/measured/stage_layers.h"
 #include "accuracy/model_of.h"
 #include "accuracy/rows/device.h"
 #include "accuracy/rows/layout.h"
@@ -84,38 +85,6 @@ mcore::Parallel parallel_of(RowReader& row, const Known& known, int64_t num_gpus
   parallel.data =
       std::max<int64_t>(1, num_gpus / (parallel.tensor * parallel.pipeline * parallel.context));
   return parallel;
-}
-
-/// Layers of each stage where nobody tells: even; embedding and loss as a layer each where that
-/// makes it even; else full stages from the front on, as the recipes with prediction layers have
-/// it.
-void place_layers(const Known& known, Run& run, std::vector<std::string>& notes) {
-  mcore::Parallel& parallel = run.parallel;
-  const int64_t num_layers = std::ssize(run.model.layers);
-  const int64_t stages = parallel.pipeline * parallel.virtual_stages;
-  const config::Value* text =
-      known.recipe ? recipe_value(*known.recipe, "pipeline_model_parallel_layout") : nullptr;
-  if (text && text->is_string()) {
-    const auto layout = layout_of_text(text->get<std::string>(), num_layers, parallel.pipeline);
-    if (layout && std::ssize(*layout) == parallel.virtual_stages) {
-      parallel.layout = *layout;
-      return;
-    }
-  }
-  if (num_layers % stages == 0) return;
-  if ((num_layers + 2) % stages == 0) {  // also a stage for each alone
-    parallel.embedding_counts = parallel.loss_counts = true;
-    return;
-  }
-  if (stages > num_layers) return;  // check_sizes says so
-  const int64_t full = (num_layers + stages - 1) / stages;
-  std::vector<int64_t> of_stage;
-  for (int64_t left = num_layers, i = 0; i < stages; ++i) {
-    of_stage.push_back(std::min(full, left));
-    left -= of_stage.back();
-  }
-  parallel.layout = layout_of(of_stage, parallel.pipeline).value();
-  notes.emplace_back("layers of each stage are not stated: full ones from the front assumed");
 }
 
 bool uses_fsdp(const RowReader& row, const Known& known) {
@@ -207,12 +176,26 @@ std::string family_of(const RowReader& row, const Run& run) {
   return fmt::format("{}, {}", run.place.device, kind);
 }
 
+/// "DeepSeek V3 (14 layers)" is the first 14 of it.
+void cut_layers(RowReader& row, mcore::Model& model) {
+  const std::string_view cell = row.text("model");
+  const size_t end = cell.find(" layers)"), begin = cell.find('(');
+  if (end == std::string_view::npos) return;
+  const auto most = std::ssize(model.layers);
+  const auto count = config::parse_whole(cell.substr(begin + 1, end - begin - 1));
+  if (begin > end || !count || *count < 1 || *count > most) {
+    return row.complain("model", fmt::format("cut to 1 to {} layers", most));
+  }
+  model.layers.resize(static_cast<size_t>(*count));
+}
+
 Checked<mcore::Model> read_model(RowReader& row) {
   const auto architecture = config::find_architecture(model_name(row));
   if (!architecture.value) return Checked<mcore::Model>::reject(architecture.findings);
   Checked<mcore::Model> model = model_of(*architecture.value);
   if (!model.value) return model;
   if (contains(row.text("model"), "w/o MTP")) model.value->mtp_layers = 0;
+  cut_layers(row, *model.value);
   model.value->experts.router_fp32 = model.value->experts.num_experts > 0;
   return model;
 }
@@ -243,7 +226,14 @@ void read_batch(RowReader& row, const Recipe* recipe, Sample& sample) {
     sample.notes.push_back(fmt::format("mbs is not stated: {} assumed", batch.micro));
   }
   batch.seq = stated(row, "seq_len", recipe, "seq_length");
-  batch.global = stated(row, "gbs", recipe, "global_batch_size");
+  const bool timed =
+      row.given("step_time_ms") || row.given("tokens_per_s_per_gpu") || row.given("tflops_per_gpu");
+  if (!row.given("gbs") && !recipe && !timed) {
+    batch.global = batch.micro * sample.run.parallel.data;
+    sample.notes.emplace_back("gbs is not stated: a micro-batch a replica assumed");
+  } else {
+    batch.global = stated(row, "gbs", recipe, "global_batch_size");
+  }
   sample.run.model.max_positions = batch.seq;
 }
 
@@ -253,7 +243,7 @@ void read_run(RowReader& row, const Device& device, Sample& sample) {
   const RecipeKey key = key_of(row, device);
   const Known known = known_of(row, key, sample.notes);
   run.parallel = parallel_of(row, known, row.required("num_gpus", kRanks));
-  place_layers(known, run, sample.notes);
+  place_layers(row, known.recipe, run, sample.notes);
   read_batch(row, known.recipe, sample);
   run.recompute = read_measured_recompute(row);
   run.numerics = numerics_of(key.precision);
@@ -270,6 +260,10 @@ void read_run(RowReader& row, const Device& device, Sample& sample) {
 Checked<Sample> read_measured_row(const Table& table, size_t index) {
   RowReader row(table, index);
   Sample sample{.name = name_of_measured_row(row)};
+  if (row.given("framework") && row.text("framework") != "Megatron-Core") {
+    row.complain("framework", "Megatron-Core, whose allocations are what is modelled");
+    return Checked<Sample>::reject(row.findings());
+  }
   Checked<mcore::Model> model = read_model(row);
   const Device* device = device_named(row.text("hardware"));
   if (!model.value) row.add(model.findings);
@@ -287,8 +281,9 @@ Checked<Sample> read_measured_row(const Table& table, size_t index) {
 
 std::string name_of_measured_row(const RowReader& row) {
   std::string name(row.text("model"));
-  for (const std::string_view column : {"task", "hardware", "num_gpus", "parallelism", "precision",
-                                        "recompute_granularity", "recompute_modules"}) {
+  for (const std::string_view column :
+       {"framework", "task", "hardware", "num_gpus", "parallelism", "precision",
+        "recompute_granularity", "recompute_modules"}) {
     if (row.given(column)) name += fmt::format(" {}", row.text(column));
   }
   return name;

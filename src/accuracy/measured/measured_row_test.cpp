@@ -220,6 +220,50 @@ TEST(MeasuredRow, LayersThatDoNotDivideAreSpread) {
   EXPECT_TRUE(even.parallel.layout.empty());
 }
 
+TEST(MeasuredRow, ARowMaySayTheLayersOfEachStage) {
+  const Cells row = {{"model", "DeepSeek V3 (14 layers)"},
+                     {"parallelism", "TP1_PP4_VPP2_EP16"},
+                     {"pipeline_model_parallel_layout", "Ett|(tt|)*6mL"}};
+  const mcore::Run run = run_of(row);
+  EXPECT_EQ(run.model.layers.size(), 14u);
+  EXPECT_EQ(run.model.layers.back().feed_forward, mcore::FeedForward::kExperts);
+  EXPECT_EQ(run.model.mtp_layers, 1);
+  EXPECT_EQ(run.parallel.layout, (std::vector<std::vector<int64_t>>{{2, 2, 2, 2}, {2, 2, 2, 0}}));
+  Cells short_of_layers = row;
+  short_of_layers["pipeline_model_parallel_layout"] = "Ett|(tt|)*5mL";
+  EXPECT_EQ(refusal(short_of_layers), "accuracy.bad-cell");
+}
+
+TEST(MeasuredRow, AModelIsCutToLayersThatItHas) {
+  EXPECT_EQ(run_of({{"model", "LLAMA3_70B (40 layers)"}}).model.layers.size(), 40u);
+  for (const char* name : {"LLAMA3_70B (0 layers)", "LLAMA3_70B (81 layers)",
+                           "LLAMA3_70B (all layers)", "LLAMA3_70B layers)"}) {
+    EXPECT_NE(refusal({{"model", name}}), "") << name;
+  }
+}
+
+TEST(MeasuredRow, AGlobalBatchMayBeMissingWhereNoTimeIsCompared) {
+  const Cells row = {{"gbs", ""}, {"parallelism", "TP4_PP2_VP4"}, {"step_time_ms", ""}};
+  const Sample sample = sample_of(row);
+  EXPECT_EQ(sample.run.batch.global, 8);  // 64 GPUs are 8 replicas of 8
+  ASSERT_FALSE(sample.notes.empty());
+  for (const char* figure : {"step_time_ms", "tokens_per_s_per_gpu", "tflops_per_gpu"}) {
+    Cells timed = row;
+    timed[figure] = "500";
+    EXPECT_EQ(refusal(timed), "accuracy.missing-cell") << figure;
+  }
+}
+
+TEST(MeasuredRow, OnlyMegatronsRunsAreModelled) {
+  EXPECT_EQ(refusal({{"framework", "Megatron-Core"}}), "");
+  EXPECT_EQ(refusal({{"framework", "torchtitan"}}), "accuracy.bad-cell");
+}
+
+TEST(MeasuredRow, ARowWithoutFiguresRepeatsItsStatus) {
+  const Cells row = {{"step_time_ms", ""}, {"status", "out of memory"}};
+  EXPECT_EQ(sample_of(row).notes.back(), "the source says: out of memory");
+}
+
 TEST(MeasuredRow, ARecipeNamedInTheNotesFillsGaps) {
   const Sample sample =
       sample_of({{"model", "moonlight-16b-a3b"},

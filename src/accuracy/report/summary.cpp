@@ -5,16 +5,10 @@
 #include <map>
 #include <optional>
 
+#include "base/statistics.h"
+
 namespace refrain::accuracy {
 namespace {
-
-/// The q-quantile (Hyndman and Fan 1996, definition 7) of numbers in order.
-double quantile(const std::vector<double>& sorted, double q) {
-  const double rank = q * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<size_t>(rank);
-  const size_t above = std::min(below + 1, sorted.size() - 1);
-  return std::lerp(sorted[below], sorted[above], rank - static_cast<double>(below));
-}
 
 using Figure = std::optional<double> (Outcome::*)() const;
 

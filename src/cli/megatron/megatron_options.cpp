@@ -3,253 +3,81 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 
-#include "accuracy/model_of.h"
 #include "cli/command_line.h"
-#include "config/recipes/architecture.h"
+#include "cli/megatron/typed_run.h"
 #include "config/scan.h"
-#include "cost/device/devices.h"
-#include "mcore/memory/not_modelled.h"
 #include "plan/megatron/settings.h"
 
 namespace refrain::cli {
 namespace {
 
-constexpr CommandText kText = {
+constexpr CommandText kPlanText = {
     "refrain plan --hardware D",
     "Predicts the bytes of every rank and the step time of a Megatron run, and chooses a setting.",
     "  refrain plan --model llama3-70b --hardware h100-80gb --tp 4 --pp 4 --vpp 5 --dp 2 --seq "
     "4096 "
-    "--micro-batch 1 --global-batch 32 --precision fp8-current\n"
+    "--micro-batch 1 --global-batch 32 --precision fp8-current --anchor 2520:selective:core_attn\n"
     "  refrain plan --model 'DeepSeek V3' --hardware gb200 --pp 4 --vpp 4 --ep 64 --dp 64 "
     "--seq 4096 --micro-batch 1 --global-batch 2048 --precision mxfp8 --emit bridge\n"};
 
-/// What was typed, before it is put together.
-struct Typed {
-  std::string model, hardware, precision = "bf16";
-  std::optional<std::string> budget, recompute;
-  int64_t tp = 1, pp = 1, vpp = 1, cp = 1, ep = 1, dp = 1, micro_batch = 1, seq = 4096;
-  std::optional<int64_t> etp, global_batch;
-  bool no_sequence_parallel = false, no_distributed_optimizer = false, tp_overlap = false;
-};
+constexpr CommandText kLedgerText = {
+    "refrain ledger --mcore",
+    "Prints what every pipeline rank of a Megatron run holds at its peak, by account.",
+    "  refrain ledger --mcore --model llama3-70b --hardware h100-80gb --tp 4 --pp 4 --vpp 5 --dp 2 "
+    "--global-batch 32 --precision fp8-current --recompute selective:mlp --rank 0\n"
+    "  refrain ledger --mcore --model 'Llama 3 8B' --hardware h100 --tp 2 --dp 4 --json\n"};
 
-struct PrecisionRow {
-  std::string_view name;
-  mcore::Precision params;
-  mcore::LowPrecision gemms;
-};
-constexpr PrecisionRow kPrecisions[] = {
-    {"bf16", mcore::Precision::kBf16, mcore::LowPrecision::kNone},
-    {"fp16", mcore::Precision::kF16, mcore::LowPrecision::kNone},
-    {"fp32", mcore::Precision::kF32, mcore::LowPrecision::kNone},
-    {"fp8-delayed", mcore::Precision::kBf16, mcore::LowPrecision::kFp8Delayed},
-    {"fp8-current", mcore::Precision::kBf16, mcore::LowPrecision::kFp8Current},
-    {"fp8-blockwise", mcore::Precision::kBf16, mcore::LowPrecision::kFp8Blockwise},
-    {"mxfp8", mcore::Precision::kBf16, mcore::LowPrecision::kMxfp8},
-    {"nvfp4", mcore::Precision::kBf16, mcore::LowPrecision::kNvfp4},
-};
-
-void declare(CommandLine& line, Typed& typed, MegatronPlanOptions& options) {
-  line.group("Run");
-  line.add({"--model", "M", "an architecture by name or Hugging Face id: see refrain recipes"},
-           typed.model);
-  line.add({"--hardware", "D", "a100-80gb, h100-80gb, h200, b200, b300, gb200, gb300"},
-           typed.hardware);
-  line.add({"--seq", "N", "tokens of a sequence"}, typed.seq);
-  line.add({"--micro-batch", "N", "sequences of a micro-batch"}, typed.micro_batch);
-  line.add({"--global-batch", "N", "sequences of a step [one micro-batch a replica]"},
-           typed.global_batch);
-  line.add({"--precision", "P",
-            "bf16, fp16, fp32, fp8-delayed, fp8-current, fp8-blockwise, mxfp8, nvfp4"},
-           typed.precision);
-  line.group("Parallel sizes");
-  line.add({"--tp", "N", "tensor"}, typed.tp);
-  line.add({"--pp", "N", "pipeline"}, typed.pp);
-  line.add({"--vpp", "N", "virtual stages of a pipeline rank"}, typed.vpp);
-  line.add({"--cp", "N", "context"}, typed.cp);
-  line.add({"--ep", "N", "expert"}, typed.ep);
-  line.add({"--etp", "N", "expert tensor [1 with experts, else --tp]"}, typed.etp);
-  line.add({"--dp", "N", "data: replicas of dense weights"}, typed.dp);
-  line.add_switch({"--no-sequence-parallel", "", "norms and residuals whole on every tensor rank"},
-                  typed.no_sequence_parallel);
-  line.add_switch({"--no-distributed-optimizer", "", "its state whole on every replica"},
-                  typed.no_distributed_optimizer);
-  line.add_switch({"--tp-overlap", "", "tensor-parallel communication overlaps with GEMMs"},
-                  typed.tp_overlap);
-  line.group("Plan");
-  line.add({"--budget", "BYTES", "that PyTorch may reserve on a device [the device's memory]"},
-           typed.budget);
-  line.add({"--recompute", "SETTING", "what you run now: none, selective:label,label, full:..."},
-           typed.recompute);
-  line.add_choice({"--emit", "none|megatron-lm|bridge", "prints just the setting, to be pasted"},
-                  options.emit, {Emit::kNone, Emit::kMegatronLm, Emit::kBridge});
-  line.add_switch({"--json", "", "one JSON object on stdout"}, options.json);
-}
-
-void check_size(std::string_view flag, int64_t size, int64_t most, Findings& findings) {
-  if (size >= 1 && size <= most) return;
-  findings.push_back({"plan.size", fmt::format("{} must be from 1 to {}: {}", flag, most, size),
-                      fmt::format("give {} N", flag)});
-}
-
-void check_sizes(const Typed& t, Findings& findings) {
-  constexpr int64_t kMostRanks = 65536, kMostTokens = int64_t{1} << 24;
-  const std::pair<std::string_view, int64_t> ranks[] = {{"--tp", t.tp},
-                                                        {"--pp", t.pp},
-                                                        {"--vpp", t.vpp},
-                                                        {"--cp", t.cp},
-                                                        {"--ep", t.ep},
-                                                        {"--dp", t.dp},
-                                                        {"--etp", t.etp.value_or(1)}};
-  for (const auto& [flag, size] : ranks) check_size(flag, size, kMostRanks, findings);
-  check_size("--seq", t.seq, kMostTokens, findings);
-  check_size("--micro-batch", t.micro_batch, 65536, findings);
-  check_size("--global-batch", t.global_batch.value_or(1), int64_t{1} << 24, findings);
-}
-
-mcore::Numerics numerics_of(const Typed& typed, Findings& findings) {
-  std::vector<std::string> names;
-  for (const PrecisionRow& row : kPrecisions) {
-    names.emplace_back(row.name);
-    if (row.name != typed.precision) continue;
-    return {.params = row.params,
-            .gemms = row.gemms,
-            .gradient_bytes = row.params == mcore::Precision::kF16 ? 2 : 4};
+/// The milliseconds and the setting of "2520:selective:mlp"; no setting: that of --recompute.
+std::optional<Anchor> read_anchor(const std::string& text, const MegatronRunOptions& options,
+                                  Findings& findings) {
+  const size_t colon = text.find(':');
+  const auto step_ms = config::parse_real(text.substr(0, colon));
+  if (!step_ms || !std::isfinite(*step_ms) || *step_ms <= 0) {
+    findings.push_back({"plan.anchor",
+                        fmt::format("--anchor must be the milliseconds of a measured step, and may "
+                                    "name its setting behind a colon: {}",
+                                    config::in_quotes(text)),
+                        "give --anchor 2520 or --anchor 2520:selective:mlp"});
+    return std::nullopt;
   }
-  const auto near = nearest(typed.precision, names);
-  findings.push_back({"plan.precision",
-                      fmt::format("--precision must be one of {}: {}", config::joined(names),
-                                  config::in_quotes(typed.precision)),
-                      near ? fmt::format("did you mean {}?", *near) : "give one of them"});
-  return {};
+  Anchor anchor{.setting = options.setting.value_or(mcore::Recompute{}),
+                .measured_s = *step_ms / 1e3};
+  if (colon == std::string::npos) return anchor;
+  const auto setting = plan::read_setting(text.substr(colon + 1), options.run.model);
+  findings.insert(findings.end(), setting.findings.begin(), setting.findings.end());
+  if (!setting.value) return std::nullopt;
+  anchor.setting = *setting.value;
+  return anchor;
 }
 
-/// What TransformerEngine and PyTorch choose on the device when nothing else is asked for.
-mcore::Place place_of(const cost::DeviceProfile& device) {
-  struct Row {
-    std::string_view prefix;
-    int capability;
-  };
-  constexpr Row kRows[] = {{"a100", 80}, {"h", 90}, {"b", 100}, {"gb", 100}};
-  mcore::Place place{.device = device.name, .compute_capability = 90};
-  for (const Row& row : kRows) {
-    if (device.name.starts_with(row.prefix)) place.compute_capability = row.capability;
-  }
-  const bool before_hopper = place.compute_capability < 90;
-  place.attention = before_hopper ? mcore::AttentionKernel::kFlash : mcore::AttentionKernel::kCudnn;
-  place.cublas_32mib = !before_hopper;
-  return place;
+/// What the measured step says about the device.
+void calibrate(const MegatronRunOptions& options, Anchor& anchor, Findings& findings) {
+  mcore::Run control = options.run;
+  control.recompute = anchor.setting;
+  const auto calibration = cost::anchor(control, options.device, anchor.measured_s);
+  findings.insert(findings.end(), calibration.findings.begin(), calibration.findings.end());
+  if (!calibration.value) return;
+  anchor.calibration = *calibration.value;
+  anchor.control = cost::step_time(control, options.device, {.calibration = anchor.calibration});
 }
 
-mcore::Parallel parallel_of(const Typed& t) {
-  return {.num_gpus = t.tp * t.pp * t.cp * t.dp,
-          .tensor = t.tp,
-          .pipeline = t.pp,
-          .virtual_stages = t.vpp,
-          .context = t.cp,
-          .expert = t.ep,
-          .expert_tensor = t.etp.value_or(t.ep > 1 ? 1 : t.tp),
-          .sequence = t.tp > 1 && !t.no_sequence_parallel,
-          .data = t.dp};
+template <class Options>
+Parsed<Options> rejected(Findings findings) {
+  return {{}, Checked<Options>::reject(std::move(findings))};
 }
 
-/// What must divide what; sizes are in range.
-void check_run(const mcore::Run& run, Findings& findings) {
-  const auto divides = [&](std::string_view what, int64_t whole, int64_t part,
-                           std::string_view by) {
-    if (part > 0 && whole % part == 0) return;
-    findings.push_back(
-        {"plan.does-not-divide",
-         fmt::format("{} must be a multiple of {}: {} and {}", what, by, whole, part),
-         fmt::format("choose {} to divide it", by)});
-  };
-  const mcore::Parallel& p = run.parallel;
-  divides("the number of heads", run.model.attention.num_heads, p.tensor, "--tp");
-  divides("the hidden size", run.model.hidden, p.tensor, "--tp");
-  divides("the number of layers", static_cast<int64_t>(run.model.layers.size()),
-          p.pipeline * p.virtual_stages, "--pp times --vpp");
-  divides("--seq", run.batch.seq, 2 * p.context, "twice --cp");
-  divides("--global-batch", run.batch.global, run.batch.micro * p.data, "--micro-batch times --dp");
-  if (run.model.experts.num_experts > 0) {
-    divides("the number of experts", run.model.experts.num_experts, p.expert, "--ep");
-    divides("--tp times --cp times --dp", p.tensor * p.context * p.data, p.expert * p.expert_tensor,
-            "--ep times --etp");
-  } else if (p.expert > 1) {
-    findings.push_back({"plan.no-experts",
-                        fmt::format("--ep needs a model with experts: {}", p.expert),
-                        "leave --ep out"});
-  }
-  if (p.virtual_stages > 1 && p.pipeline == 1) {
-    findings.push_back({"plan.virtual-without-pipeline",
-                        fmt::format("--vpp needs --pp above 1: {}", p.virtual_stages),
-                        "leave --vpp out"});
-  }
+template <class Options>
+Parsed<Options> settled(Options options, Findings findings) {
+  if (rejects(findings)) return rejected<Options>(std::move(findings));
+  return {{}, Checked<Options>::accept(std::move(options), std::move(findings))};
 }
 
-std::optional<mcore::Recompute> setting_of(const Typed& typed, const mcore::Model& model,
-                                           Findings& findings) {
-  if (!typed.recompute) return std::nullopt;
-  const auto read = plan::read_setting(*typed.recompute, model);
-  findings.insert(findings.end(), read.findings.begin(), read.findings.end());
-  return read.value;
-}
-
-std::optional<mcore::Model> model_named(const std::string& name, Findings& findings) {
-  const auto architecture = config::find_architecture(name);
-  findings.insert(findings.end(), architecture.findings.begin(), architecture.findings.end());
-  if (!architecture.value) return std::nullopt;
-  const auto model = accuracy::model_of(*architecture.value);
-  findings.insert(findings.end(), model.findings.begin(), model.findings.end());
-  return model.value;
-}
-
-Parsed<MegatronPlanOptions> settle(const Typed& typed, MegatronPlanOptions options,
-                                   Findings findings) {
-  const auto reject = [&] {
-    return Parsed<MegatronPlanOptions>{{},
-                                       Checked<MegatronPlanOptions>::reject(std::move(findings))};
-  };
-  check_sizes(typed, findings);
-  options.model = typed.model;
-  const auto model = model_named(typed.model, findings);
-  const auto device = cost::find_device(typed.hardware);
-  findings.insert(findings.end(), device.findings.begin(), device.findings.end());
-  const mcore::Numerics numerics = numerics_of(typed, findings);
-  if (typed.budget) {
-    options.budget = config::parse_bytes(*typed.budget);
-    if (!options.budget) {
-      findings.push_back({"plan.budget",
-                          fmt::format("--budget must be an amount of memory: {}",
-                                      config::in_quotes(*typed.budget)),
-                          "give a number with GiB or GB: --budget 76GiB"});
-    }
-  }
-  if (!model || !device.value || rejects(findings)) return reject();
-  options.device = *device.value;
-  options.run = {.model = *model,
-                 .parallel = parallel_of(typed),
-                 .batch = {.micro = typed.micro_batch,
-                           .global = typed.global_batch.value_or(typed.micro_batch * typed.dp),
-                           .seq = typed.seq},
-                 .numerics = numerics,
-                 .optimizer = {.distributed = !typed.no_distributed_optimizer,
-                               .overlap_grad_reduce = true,
-                               .overlap_param_gather = true},
-                 .place = place_of(options.device)};
-  options.run.place.tp_overlap = typed.tp_overlap;
-  if (options.run.model.positions == mcore::Model::Positions::kLearned) {
-    options.run.model.max_positions = typed.seq;
-  }
-  check_run(options.run, findings);
-  options.setting = setting_of(typed, *model, findings);
-  if (const auto reason = mcore::memory::not_modelled(options.run); reason && !rejects(findings)) {
-    findings.push_back({"plan.not-modelled",
-                        fmt::format("the bytes of this run have no model: {}", *reason),
-                        "see docs/plan.md for what is modelled"});
-  }
-  if (rejects(findings)) return reject();
-  return {{}, Checked<MegatronPlanOptions>::accept(std::move(options), std::move(findings))};
+bool has_flag(const std::vector<std::string>& arguments, const std::string& flag) {
+  return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
+    return argument == flag || argument.starts_with(flag + "=");
+  });
 }
 
 }  // namespace
@@ -267,22 +95,63 @@ std::string_view to_text(Emit emit) {
 }
 
 bool names_hardware(const std::vector<std::string>& arguments) {
-  return std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
-    return argument == "--hardware" || argument.starts_with("--hardware=");
-  });
+  return has_flag(arguments, "--hardware");
+}
+
+bool names_mcore(const std::vector<std::string>& arguments) {
+  return has_flag(arguments, "--mcore");
 }
 
 Parsed<MegatronPlanOptions> parse_megatron_plan(const std::vector<std::string>& arguments) {
-  CommandLine line(kText);
-  Typed typed;
+  CommandLine line(kPlanText);
+  TypedRun typed;
   MegatronPlanOptions options;
-  declare(line, typed, options);
+  std::optional<std::string> anchor;
+  declare_run(line, typed);
+  line.group("Plan");
+  line.add({"--anchor", "MS[:SETTING]",
+            "a measured step, to scale times by, and its setting [that of --recompute, or none]"},
+           anchor);
+  line.add_choice({"--emit", "none|megatron-lm|bridge", "prints just the setting, to be pasted"},
+                  options.emit, {Emit::kNone, Emit::kMegatronLm, Emit::kBridge});
+  line.add_switch({"--json", "", "one JSON object on stdout"}, options.json);
+  Reading reading = line.read(arguments);
+  if (reading.help) return {std::move(reading.help), {}};
+  if (rejects(reading.findings)) return rejected<MegatronPlanOptions>(std::move(reading.findings));
+  auto run = settle_run(typed, std::move(reading.findings));
+  if (!run.value) return rejected<MegatronPlanOptions>(std::move(run.findings));
+  static_cast<MegatronRunOptions&>(options) = *std::move(run.value);
+  if (anchor) options.anchor = read_anchor(*anchor, options, run.findings);
+  if (options.anchor) calibrate(options, *options.anchor, run.findings);
+  return settled(std::move(options), std::move(run.findings));
+}
+
+Parsed<MegatronLedgerOptions> parse_megatron_ledger(const std::vector<std::string>& arguments) {
+  CommandLine line(kLedgerText);
+  TypedRun typed;
+  MegatronLedgerOptions options;
+  bool mcore = false;
+  declare_run(line, typed);
+  line.group("Ledger");
+  line.add_switch({"--mcore", "", "a Megatron run, not one of Refrain's engine"}, mcore);
+  line.add({"--rank", "R", "this pipeline rank only, from 0 [all]"}, options.rank);
+  line.add_switch({"--json", "", "one JSON object on stdout"}, options.json);
   Reading reading = line.read(arguments);
   if (reading.help) return {std::move(reading.help), {}};
   if (rejects(reading.findings)) {
-    return {{}, Checked<MegatronPlanOptions>::reject(std::move(reading.findings))};
+    return rejected<MegatronLedgerOptions>(std::move(reading.findings));
   }
-  return settle(typed, std::move(options), std::move(reading.findings));
+  auto run = settle_run(typed, std::move(reading.findings));
+  if (!run.value) return rejected<MegatronLedgerOptions>(std::move(run.findings));
+  static_cast<MegatronRunOptions&>(options) = *std::move(run.value);
+  const int64_t last = options.run.parallel.pipeline - 1;
+  if (options.rank && (*options.rank < 0 || *options.rank > last)) {
+    run.findings.push_back(
+        {"ledger.no-such-rank",
+         fmt::format("--rank must be a pipeline rank, from 0 to {}: {}", last, *options.rank),
+         "leave it out for all of them"});
+  }
+  return settled(std::move(options), std::move(run.findings));
 }
 
 }  // namespace refrain::cli

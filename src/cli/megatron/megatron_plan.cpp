@@ -20,15 +20,30 @@ Findings nothing_fits(const MegatronPlanOptions& options, Bytes budget,
                    plan::to_text(leanest.recompute), to_text(budget), to_text(rank.allocated),
                    to_text(rank.upper), rank.rank, rank.phase),
        "change the run: each lever below was evaluated with full:uniform:1"}};
-  for (const plan::MegatronLever& lever : plan::levers_of(options.run, options.device, budget)) {
-    findings.push_back(
-        {"plan.lever",
-         fmt::format("with {} the fullest rank holds {}: {}", lever.change, to_text(lever.peak),
-                     plan::to_text(lever.verdict)),
-         fmt::format("a step on {} GPUs would take {:.3g} s", lever.num_gpus, lever.step_s),
-         Severity::kNote});
+  for (const plan::MegatronLever& lever :
+       plan::levers_of(options.run, options.device, budget, options.calibration())) {
+    findings.push_back({"plan.lever",
+                        fmt::format("with {} the fullest rank holds {}: {}", lever.change,
+                                    to_text(lever.peak), plan::to_text(lever.verdict)),
+                        fmt::format("a step on {} GPUs would take {:.3g} s +-{:.1f} %",
+                                    lever.num_gpus, lever.step_s, lever.error.half),
+                        Severity::kNote});
   }
   return findings;
+}
+
+int emit_setting(const MegatronPlanOptions& options) {
+  const Bytes budget = options.bytes_allowed();
+  const plan::PredictedSetting chosen =
+      plan::cheapest_that_fits(options.run, options.device, budget, options.calibration());
+  if (chosen.prediction.verdict() != plan::Verdict::kFits) {
+    tell(nothing_fits(options, budget, chosen));
+    return kExitFindings;
+  }
+  print((options.emit == Emit::kBridge ? plan::bridge_overrides(chosen.recompute)
+                                       : plan::megatron_lm_flags(chosen.recompute)) +
+        "\n");
+  return kExitOk;
 }
 
 }  // namespace
@@ -38,26 +53,25 @@ int megatron_plan(const std::vector<std::string>& arguments) {
   if (const auto code = answer(parsed)) return *code;
   const MegatronPlanOptions& options = *parsed.options.value;
   tell(parsed.options.findings);
-  const Bytes budget = options.budget.value_or(options.device.memory());
-  plan::PredictedSetting chosen = plan::cheapest_that_fits(options.run, options.device, budget);
+  if (options.emit != Emit::kNone) return emit_setting(options);
+  const Bytes budget = options.bytes_allowed();
+  std::vector<plan::PredictedSetting> usual =
+      plan::predict_settings(options.run, options.device, budget, plan::usual_settings(options.run),
+                             options.calibration());
+  plan::PredictedSetting chosen =
+      plan::cheapest_that_fits(options.run, options.device, budget, options.calibration(), usual);
+  tell(usual.front().prediction.time.notes);
   const bool fits = chosen.prediction.verdict() == plan::Verdict::kFits;
   if (!fits) tell(nothing_fits(options, budget, chosen));
-  if (options.emit != Emit::kNone) {
-    if (!fits) return kExitFindings;
-    print((options.emit == Emit::kBridge ? plan::bridge_overrides(chosen.recompute)
-                                         : plan::megatron_lm_flags(chosen.recompute)) +
-          "\n");
-    return kExitOk;
-  }
-  MegatronView view = {.options = options,
-                       .budget = budget,
-                       .usual = plan::predict_settings(options.run, options.device, budget,
-                                                       plan::usual_settings(options.run)),
-                       .chosen = std::move(chosen)};
+  MegatronView view = {
+      .options = options, .budget = budget, .usual = std::move(usual), .chosen = std::move(chosen)};
   if (options.setting) {
-    view.current =
-        plan::predict_settings(options.run, options.device, budget, {*options.setting}).front();
+    view.current = plan::predict_settings(options.run, options.device, budget, {*options.setting},
+                                          options.calibration())
+                       .front();
   }
+  view.layers =
+      plan::plan_layers(options.run, options.device, budget, view.chosen, options.calibration());
   print(options.json ? to_json(view) : to_text(view));
   return fits ? kExitOk : kExitFindings;
 }

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text_table.h"
+#include "cli/megatron/layer_plan_view.h"
+#include "cli/megatron/rank_view.h"
 #include "cost/compare.h"
 #include "mcore/memory/schedule.h"
 
@@ -16,34 +18,11 @@ using plan::PredictedSetting;
 using plan::RankBytes;
 using plan::Verdict;
 
-std::string gib(Bytes bytes) {
-  return fmt::format("{:.2f}", static_cast<double>(bytes.count()) / 0x1p30);
-}
-
-int64_t layers_of(const mcore::Run& run, int64_t rank) {
-  int64_t layers = 0;
-  for (int64_t stage = 0; stage < run.parallel.virtual_stages; ++stage) {
-    layers += mcore::stage_layers(run, rank, stage).count;
-  }
-  return layers;
-}
-
 Bytes account(const RankBytes& rank, std::string_view name) {
   for (const allocator::PostingNode& node : rank.accounts) {
     if (node.name == name) return node.blocks;
   }
   return Bytes();
-}
-
-std::string headline(const MegatronView& view) {
-  const mcore::Run& run = view.options.run;
-  const mcore::Parallel& p = run.parallel;
-  return fmt::format(
-      "{}, {} layers, on {} x {}: TP {} PP {} VPP {} CP {} EP {} DP {}\n"
-      "{} micro-batches of {} x {} tokens a step; budget {} a device\n",
-      view.options.model, run.model.layers.size(), p.num_gpus, view.options.device.title, p.tensor,
-      p.pipeline, p.virtual_stages, p.context, p.expert, p.data, mcore::num_micro_batches(run),
-      run.batch.micro, run.batch.seq, to_text(view.budget));
 }
 
 std::string ranks_table(const MegatronView& view, const PredictedSetting& setting) {
@@ -58,13 +37,45 @@ std::string ranks_table(const MegatronView& view, const PredictedSetting& settin
                    {"verdict"},
                    {"highest in"}});
   for (const RankBytes& rank : setting.prediction.ranks) {
-    table.add_row(
-        {fmt::format("{}", rank.rank), fmt::format("{}", layers_of(view.options.run, rank.rank)),
-         fmt::format("{}", mcore::memory::num_warmup(view.options.run, rank.rank)),
-         gib(account(rank, "state")), gib(account(rank, "saved")), gib(rank.allocated),
-         gib(rank.upper), gib(rank.reserved), std::string(to_text(rank.verdict)), rank.phase});
+    table.add_row({fmt::format("{}", rank.rank),
+                   fmt::format("{}", layers_of_rank(view.options.run, rank.rank)),
+                   fmt::format("{}", mcore::memory::num_warmup(view.options.run, rank.rank)),
+                   gib(account(rank, "state")), gib(account(rank, "saved")), gib(rank.allocated),
+                   gib(rank.upper), gib(rank.reserved), std::string(to_text(rank.verdict)),
+                   rank.phase});
   }
   return table.to_text();
+}
+
+/// Plus or minus, seconds: with a measured step what the cost against it may be off, else what half
+/// of such predictions are off by.
+double step_band_s(const MegatronView& view, const PredictedSetting& setting) {
+  const cost::StepTime& time = setting.prediction.time;
+  if (const auto& anchor = view.options.anchor) {
+    return cost::compare(anchor->control, time).band / 100 * anchor->control.step_s;
+  }
+  return cost::expected_error(view.options.run, time).half / 100 * time.step_s;
+}
+
+std::string scale_of(const cost::Calibration& calibration) {
+  return calibration.host == 1 ? fmt::format("GPU work x {:.3f}", calibration.gpu)
+                               : fmt::format("host work x {:.3f}", calibration.host);
+}
+
+/// Where the seconds come from, and what stands behind +-.
+std::string times_text(const MegatronView& view) {
+  if (const auto& anchor = view.options.anchor) {
+    return fmt::format(
+        "times are scaled to a measured step of {:.0f} ms under {} ({}); +- of a step is how far "
+        "its cost against that may be off\n",
+        1e3 * anchor->measured_s, plan::to_text(anchor->setting), scale_of(anchor->calibration));
+  }
+  const cost::ExpectedError error =
+      cost::expected_error(view.options.run, view.usual.front().prediction.time);
+  return fmt::format(
+      "times come from the configuration alone: half of such steps are within {:.1f} % (+-), nine "
+      "of ten within {:.0f} %; --anchor MS:SETTING scales them to a step that you measured\n",
+      error.half, error.most);
 }
 
 std::string cost_of(const MegatronView& view, const PredictedSetting& setting) {
@@ -76,10 +87,11 @@ std::string cost_of(const MegatronView& view, const PredictedSetting& setting) {
 void add_setting(const MegatronView& view, const std::string& name, const PredictedSetting& setting,
                  TextTable& table) {
   const RankBytes& fullest = setting.prediction.fullest();
-  table.add_row({name, gib(fullest.allocated), gib(fullest.upper), fmt::format("{}", fullest.rank),
-                 std::string(to_text(setting.prediction.verdict())),
-                 fmt::format("{:.3f}", setting.prediction.time.step_s), cost_of(view, setting),
-                 fmt::format("{:.0f}", setting.prediction.time.tflops_per_gpu)});
+  table.add_row(
+      {name, gib(fullest.allocated), gib(fullest.upper), fmt::format("{}", fullest.rank),
+       std::string(to_text(setting.prediction.verdict())),
+       fmt::format("{:.3f} +-{:.3f}", setting.prediction.time.step_s, step_band_s(view, setting)),
+       cost_of(view, setting), fmt::format("{:.0f}", setting.prediction.time.tflops_per_gpu)});
 }
 
 std::string settings_table(const MegatronView& view) {
@@ -123,18 +135,9 @@ std::string chosen_text(const MegatronView& view) {
            "frees activations only: state is divided by --tp, --pp and the distributed "
            "optimizer.\n";
   }
-  return fmt::format("Megatron-LM: {}\nBridge: {}\n",
-                     plan::megatron_lm_flags(view.chosen.recompute),
+  const std::string flags = plan::megatron_lm_flags(view.chosen.recompute);
+  return fmt::format("Megatron-LM: {}\nBridge: {}\n", flags.empty() ? "no recompute flags" : flags,
                      plan::bridge_overrides(view.chosen.recompute));
-}
-
-ordered_json tree_json(const std::vector<allocator::PostingNode>& nodes) {
-  ordered_json object = ordered_json::object();
-  for (const allocator::PostingNode& node : nodes) {
-    object[node.name] = {{"bytes", node.blocks.count()}};
-    if (!node.parts.empty()) object[node.name]["parts"] = tree_json(node.parts);
-  }
-  return object;
 }
 
 ordered_json setting_json(const MegatronView& view, const PredictedSetting& setting) {
@@ -142,19 +145,12 @@ ordered_json setting_json(const MegatronView& view, const PredictedSetting& sett
       cost::compare(view.usual.front().prediction.time, setting.prediction.time);
   ordered_json ranks = ordered_json::array();
   for (const RankBytes& rank : setting.prediction.ranks) {
-    ranks.push_back({{"rank", rank.rank},
-                     {"peak_bytes", rank.allocated.count()},
-                     {"peak_upper_bytes", rank.upper.count()},
-                     {"reserved_bytes", rank.reserved.count()},
-                     {"phase", rank.phase},
-                     {"verdict", to_text(rank.verdict)},
-                     {"fails_by_fragmentation", rank.fails_by_fragmentation},
-                     {"expandable_segments_fit", rank.expandable_segments_fit},
-                     {"accounts", tree_json(rank.accounts)}});
+    ranks.push_back(rank_json(rank));
   }
   return {{"setting", plan::to_text(setting.recompute)},
           {"verdict", to_text(setting.prediction.verdict())},
           {"step_s", setting.prediction.time.step_s},
+          {"step_s_band", step_band_s(view, setting)},
           {"tflops_per_gpu", setting.prediction.time.tflops_per_gpu},
           {"recompute_percent", cost.percent},
           {"recompute_percent_band", cost.band},
@@ -163,14 +159,36 @@ ordered_json setting_json(const MegatronView& view, const PredictedSetting& sett
           {"ranks", std::move(ranks)}};
 }
 
+/// Of the settings' step_s and step_s_band.
+ordered_json times_json(const MegatronView& view) {
+  const auto& anchor = view.options.anchor;
+  const cost::ExpectedError error =
+      cost::expected_error(view.options.run, view.usual.front().prediction.time);
+  ordered_json object = {{"anchored", anchor.has_value()},
+                         {"expected_error_half_percent", error.half},
+                         {"expected_error_most_percent", error.most}};
+  if (!anchor) return object;
+  object["measured_s"] = anchor->measured_s;
+  object["setting"] = plan::to_text(anchor->setting);
+  object["gpu_factor"] = anchor->calibration.gpu;
+  object["host_factor"] = anchor->calibration.host;
+  return object;
+}
+
 }  // namespace
 
 std::string to_text(const MegatronView& view) {
   const PredictedSetting& shown = view.current ? *view.current : view.usual.front();
-  std::string text = headline(view);
+  std::string text = headline(view.options);
   text += fmt::format("\n{}: every pipeline rank, GiB\n{}\n", plan::to_text(shown.recompute),
                       ranks_table(view, shown));
-  text += settings_table(view) + "\n" + fragmentation_text(view) + chosen_text(view);
+  text +=
+      settings_table(view) + times_text(view) + "\n" + fragmentation_text(view) + chosen_text(view);
+  if (view.layers) {
+    const double band_s = step_band_s(view, {view.chosen.recompute, view.layers->prediction});
+    text += layer_plan_text(view.options.run, *view.layers, plan::to_text(view.chosen.recompute),
+                            band_s);
+  }
   return text;
 }
 
@@ -181,7 +199,10 @@ std::string to_json(const MegatronView& view) {
       {"model", view.options.model},
       {"hardware", view.options.device.name},
       {"budget_bytes", view.budget.count()},
+      {"times", times_json(view)},
       {"chosen", setting_json(view, view.chosen)},
+      {"layer_plan",
+       view.layers ? layer_plan_json(view.options.run, *view.layers) : ordered_json()},
       {"current", view.current ? setting_json(view, *view.current) : ordered_json()},
       {"settings", std::move(usual)}};
   return object.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";

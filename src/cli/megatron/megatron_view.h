@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/megatron/megatron_options.h"
-#include "plan/megatron/choose_setting.h"
+#include "plan/megatron/layer_plan.h"
 
 namespace refrain::cli {
 
@@ -15,6 +15,7 @@ struct MegatronView {
   Bytes budget;
   std::vector<plan::PredictedSetting> usual;  // the first is no recompute
   plan::PredictedSetting chosen;
+  std::optional<plan::LayerPlan> layers;  // nothing: none was found
   std::optional<plan::PredictedSetting> current;
 };
 

@@ -5,10 +5,15 @@
 #include <utility>
 #include <vector>
 
+#include "mcore/memory/layer/layer.h"
+#include "mcore/memory/tape/caches.h"
+#include "mcore/memory/tape/graph.h"
 #include "mcore/memory/tape/sizes.h"
 
 namespace refrain::mcore::memory {
 namespace {
+
+using allocator::Event;
 
 constexpr double kCapacityFactor = 1.25;
 constexpr Bytes kOneElementTensors{7 * 512};
@@ -21,20 +26,50 @@ Bytes compilation(const Run& run) {
   return Bytes(3 * 4 * entries);
 }
 
-/// Groups of offloaded modules that are back early or never left.
-Bytes waiting_groups(const Run& run, const allocator::Stream& stream) {
-  Bytes largest;
-  if (run.offload.modules.empty()) return largest;
-  for (const allocator::Event& event : stream.events) {
-    if (event.kind != allocator::Event::Kind::kAllocate) continue;
-    if (stream.postings[event.posting].starts_with("saved/")) {
-      largest = std::max(largest, event.bytes);
+/// The moments that the optimizer was handed when it was loaded.
+Bytes loaded_moments(const Run& run, const allocator::Stream& stream) {
+  Bytes moments;
+  if (!run.place.resumed) return moments;
+  for (const Event& event : stream.events) {
+    if (event.kind != Event::Kind::kAllocate) continue;
+    if (stream.postings[event.posting] == "state/adam moments") {
+      moments += allocator::block_bytes(event.bytes, {});
     }
   }
-  return largest * 2;
+  return moments;
+}
+
+Bytes offloaded_of(const Run& run, const LayerKind& kind) {
+  Memory memory;
+  Caches caches(run, memory);
+  Graph graph(memory);
+  Pass pass{.run = run,
+            .memory = memory,
+            .caches = caches,
+            .graph = &graph,
+            .sizes = sizes_of(run, run.batch.seq)};
+  const Tensor x{memory.allocate(pass.sizes.hidden, "saved/residual stream")};
+  const Tensor out = layer(pass, x, kind);
+  Bytes bytes;
+  for (const OffloadGroupPtr& group : *graph.offloaded()) bytes += Bytes(group->bytes());
+  return bytes;
 }
 
 }  // namespace
+
+ReplayedRank replay_rank(const Run& run, int64_t rank, const allocator::Settings& settings,
+                         int num_steps, const Assumptions& assumptions) {
+  ReplayedRank replayed{rank_stream(run, rank, num_steps, assumptions), {}};
+  replayed.result = allocator::replay(replayed.stream, settings);
+  return replayed;
+}
+
+bool has_open_sizes(const Run& run) {
+  const bool has_experts =
+      std::any_of(run.model.layers.begin(), run.model.layers.end(),
+                  [](const LayerKind& kind) { return kind.feed_forward == FeedForward::kExperts; });
+  return has_experts || cautious(run).place.cublas_32mib != run.place.cublas_32mib;
+}
 
 Run cautious(const Run& run) {
   Run worst = run;
@@ -44,8 +79,8 @@ Run cautious(const Run& run) {
 
 Assumptions cautious_assumptions() { return {.expert_load = kCapacityFactor}; }
 
-Bytes misfits(const allocator::Stream& stream, const allocator::Result& result) {
-  using allocator::Event;
+Bytes misfits(const ReplayedRank& replayed) {
+  const auto& [stream, result] = replayed;
   std::vector<const Event*> live(static_cast<size_t>(stream.num_blocks), nullptr);
   const size_t end = std::min(result.allocated.event + 1, stream.events.size());
   for (size_t i = 0; i < end; ++i) {
@@ -64,13 +99,21 @@ Bytes misfits(const allocator::Stream& stream, const allocator::Result& result) 
   return allowed;
 }
 
-Bytes upper_bound(const Run& run, int64_t rank, const allocator::Settings& settings,
-                  int num_steps) {
-  const allocator::Stream stream =
-      rank_stream(cautious(run), rank, num_steps, cautious_assumptions());
-  const allocator::Result result = allocator::replay(stream, settings);
-  return result.allocated.bytes + misfits(stream, result) + waiting_groups(run, stream) +
-         compilation(run) + kOneElementTensors;
+Bytes offloaded_layer(const Run& run) {
+  Bytes most;
+  if (run.offload.modules.empty()) return most;
+  std::vector<LayerKind> kinds;
+  for (const LayerKind& kind : run.model.layers) {
+    if (std::ranges::find(kinds, kind) != kinds.end()) continue;
+    kinds.push_back(kind);
+    most = std::max(most, offloaded_of(run, kind));
+  }
+  return most;
+}
+
+Bytes upper_bound(const Run& run, const ReplayedRank& worst) {
+  return worst.result.allocated.bytes + misfits(worst) + offloaded_layer(run) +
+         loaded_moments(run, worst.stream) + compilation(run) + kOneElementTensors;
 }
 
 }  // namespace refrain::mcore::memory

@@ -9,14 +9,23 @@
 //   asked for; which blocks are depends on all that was freed before, on any stream. Tensors of one
 //   kind recur in the same place of every layer and fit alike, so besides the misfits of the replay
 //   one is allowed for each kind of tensor and size that lives at the peak.
-// - Offloaded modules. One group is asked back ahead of its backward and one stays for the backward
-//   that comes next (fine_grained_activation_offload.py): twice the largest tensor that waits.
+// - Offloaded modules. Groups come back one ahead of the group in use, and those of the layer whose
+//   backward is next stay, which puts a whole layer ahead: when the backward of a chunk ends, the
+//   last layer of the chunk that is next is back, whatever forward comes in between
+//   (core/pipeline_parallel/fine_grained_activation_offload.py, should_bulk_offload, bulk_reload).
+//   A tensor that two nodes saved comes back twice (bulk_reload_group).
+// - Resumed runs. Loading gives the optimizer new moments and fills them from those it was handed
+//   (TransformerEngine, pytorch/optimizers/fused_adam.py, load_state_dict). When the latter go is
+//   up to Python's garbage collector: they may be there to the end.
 // - One-element tensors: seven of 512 bytes.
 // - Compilation. With the containers of old recordings the first call of a compiled loss runs op by
 //   op: differences, exponentials and quotients go to tensors of their own.
 //
-// Not bounded: what a checkpoint holds while it is loaded, and routing beyond the factor.
+// Not bounded: what ranks exchange of a checkpoint while it is loaded or saved, and routing beyond
+// the factor.
 #pragma once
+
+#include <cstdint>
 
 #include "allocator/replay.h"
 #include "allocator/settings.h"
@@ -26,15 +35,28 @@
 
 namespace refrain::mcore::memory {
 
-/// Upper bound of the allocated bytes of pipeline rank `rank` over so many steps.
-Bytes upper_bound(const Run& run, int64_t rank, const allocator::Settings& settings = {},
-                  int num_steps = 2);
+/// A rank's stream and what came of it.
+struct ReplayedRank {
+  allocator::Stream stream;
+  allocator::Result result;
+};
+ReplayedRank replay_rank(const Run& run, int64_t rank, const allocator::Settings& settings,
+                         int num_steps, const Assumptions& assumptions = {});
+
+/// True where the run's stream is another one with the open facts at their worst.
+bool has_open_sizes(const Run& run);
 
 /// The run with its open facts at their worst, and the assumptions that go with it.
 Run cautious(const Run& run);
 Assumptions cautious_assumptions();
 
+/// Upper bound of the allocated bytes of a rank; `worst` is its replay with `cautious` facts.
+Bytes upper_bound(const Run& run, const ReplayedRank& worst);
+
 /// What blocks that live at the peak of a replayed stream may be larger by, by other histories.
-Bytes misfits(const allocator::Stream& stream, const allocator::Result& result);
+Bytes misfits(const ReplayedRank& replayed);
+
+/// What comes back of one layer's offloaded modules: of the layer for which it is most.
+Bytes offloaded_layer(const Run& run);
 
 }  // namespace refrain::mcore::memory

@@ -1,16 +1,22 @@
 #include "mcore/memory/peaks.h"
 
+#include <utility>
+
 #include "mcore/memory/bound.h"
-#include "mcore/memory/rank_stream.h"
 
 namespace refrain::mcore::memory {
 
 RankPeak rank_peak(const Run& run, int64_t rank, const allocator::Settings& settings,
                    int num_steps) {
-  allocator::Result result = allocator::replay(rank_stream(run, rank, num_steps), settings);
+  ReplayedRank expected = replay_rank(run, rank, settings, num_steps);
+  const Bytes upper = has_open_sizes(run)
+                          ? upper_bound(run, replay_rank(cautious(run), rank, settings, num_steps,
+                                                         cautious_assumptions()))
+                          : upper_bound(run, expected);
+  allocator::Result& result = expected.result;
   return {.rank = rank,
           .peak_allocated = result.allocated.bytes,
-          .upper = upper_bound(run, rank, settings, num_steps),
+          .upper = upper,
           .peak_reserved = result.reserved.bytes,
           .at_rest = result.end.usage.allocated,
           .where = result.allocated.phase,

@@ -6,6 +6,7 @@
 #include "mcore/memory/not_modelled.h"
 #include "mcore/memory/rank_stream.h"
 #include "mcore/memory/schedule.h"
+#include "mcore/memory/state/parameters.h"
 #include "mcore/memory/tape/gpt_example.h"
 
 namespace refrain::mcore::memory {
@@ -33,16 +34,68 @@ TEST(Bound, AllowsOneMisfitForEachKindOfLargeTensor) {
   recorder.allocate(6 << 20, saved);
   recorder.allocate(4 << 20, other);
   recorder.allocate(1 << 20, other);  // the small pool splits to the last 512 bytes
-  const allocator::Stream stream = recorder.take();
-  EXPECT_EQ(misfits(stream, allocator::replay(stream, {})), allocator::kMiB * 3);
+  ReplayedRank replayed{recorder.take(), {}};
+  replayed.result = allocator::replay(replayed.stream, {});
+  EXPECT_EQ(misfits(replayed), allocator::kMiB * 3);
 }
 
-TEST(Bound, AllowsForTheGroupsThatOffloadKeepsAhead) {
+TEST(Bound, AllowsForOneLayerOfOffloadedModules) {
   mcore::Run run = gpt_example();
-  const Bytes without = upper_bound(run, 0);
-  run.offload.modules = {"moe_act"};         // there is none: nothing leaves
-  const Bytes largest{4096 * 1024 * 8 * 2};  // a layer's scores
-  EXPECT_EQ(upper_bound(run, 0), without + largest * 2);
+  const ReplayedRank replayed = replay_rank(run, 0, {}, 2);
+  const Bytes without = upper_bound(run, replayed);
+  run.offload.modules = {"moe_act"};  // there is none: nothing leaves
+  EXPECT_EQ(upper_bound(run, replayed), without);
+  run.offload.modules = {"core_attn"};
+  const int64_t scores = 4 * 8 * 1024 * 1024, mixed = 4096 * 3 * 512;
+  // Softmax and dropped probabilities, a byte of dropout mask, and the mixed projection.
+  const Bytes layer{scores * (2 + 2 + 1) + mixed * 2};
+  EXPECT_EQ(offloaded_layer(run), layer);
+  EXPECT_EQ(upper_bound(run, replayed), without + layer);
+}
+
+TEST(Bound, CountsTwiceWhatTwoNodesOfAnOffloadedModuleSave) {
+  mcore::Run run = gpt_example();
+  run.offload.modules = {"core_attn"};
+  run.model.attention_dropout = 0;  // both the softmax and the product behind it keep its output
+  const int64_t scores = 4 * 8 * 1024 * 1024, mixed = 4096 * 3 * 512;
+  EXPECT_EQ(offloaded_layer(run), Bytes(scores * 2 * 2 + mixed * 2));
+}
+
+TEST(Bound, KeepsTheMomentsThatAResumedRunWasHanded) {
+  mcore::Run run = gpt_example();
+  const ReplayedRank replayed = replay_rank(run, 0, {}, 2);
+  const Bytes without = upper_bound(run, replayed);
+  run.place.resumed = true;
+  Bytes moments;
+  for (const Parameter& parameter : chunk_parameters(run, 0, 0)) {
+    moments += allocator::block_bytes(Bytes(parameter.elements * 4), {}) * 2;
+  }
+  EXPECT_EQ(upper_bound(run, replayed), without + moments);
+}
+
+TEST(Bound, ReplaysARankASecondTimeOnlyWhereThatDiffers) {
+  const auto bound_of_worst = [](const mcore::Run& run) {
+    return upper_bound(run, replay_rank(cautious(run), 0, {}, 2, cautious_assumptions()));
+  };
+  mcore::Run dense = gpt_example();
+  EXPECT_FALSE(has_open_sizes(dense));
+  EXPECT_EQ(rank_peak(dense, 0).upper, bound_of_worst(dense));
+
+  mcore::Run workspace = gpt_example();
+  workspace.place.compute_capability = 90;
+  workspace.place.cublas_32mib = true;
+  EXPECT_FALSE(has_open_sizes(workspace));
+  workspace.place.cublas_32mib = false;
+  EXPECT_TRUE(has_open_sizes(workspace));
+  EXPECT_EQ(rank_peak(workspace, 0).upper, bound_of_worst(workspace));
+  EXPECT_GT(rank_peak(workspace, 0).upper,
+            upper_bound(workspace, replay_rank(workspace, 0, {}, 2)));
+
+  mcore::Run experts = gpt_example();
+  experts.model.layers.back().feed_forward = FeedForward::kExperts;
+  experts.model.experts = {.num_experts = 4, .topk = 1, .ffn = 2048};
+  EXPECT_TRUE(has_open_sizes(experts));
+  EXPECT_EQ(rank_peak(experts, 0).upper, bound_of_worst(experts));
 }
 
 TEST(Bound, TakesTheLargeWorkspaceWhereBuildsDiffer) {

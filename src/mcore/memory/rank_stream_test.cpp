@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "allocator/replay.h"
+#include "mcore/memory/schedule.h"
 #include "mcore/memory/tape/gpt_example.h"
 
 namespace refrain::mcore::memory {
@@ -273,6 +275,73 @@ TEST(RankStream, MarksNameTheStepsPhases) {
   ASSERT_FALSE(stream.marks.empty());
   EXPECT_EQ(stream.marks.front().phase, "construction");
   EXPECT_EQ(allocator::phase_of(stream, stream.events.size() - 1), "step 2: backward, chunk 0");
+}
+
+bool same(const Stream& a, const Stream& b) {
+  return std::equal(
+      a.events.begin(), a.events.end(), b.events.begin(), b.events.end(),
+      [&](const Event& x, const Event& y) {
+        return x.kind == y.kind && x.block == y.block && x.bytes == y.bytes &&
+               (x.kind == Event::Kind::kFree || a.postings[x.posting] == b.postings[y.posting]);
+      });
+}
+
+TEST(LayerRecompute, OfLayersThatAreAllAlikeIsTheRunsSetting) {
+  const Recompute mlp = {.method = Recompute::Method::kSelective,
+                         .labels = {"mlp", "moe_act", "core_attn"}};
+  const Recompute whole = {.method = Recompute::Method::kUniform};
+  for (const mcore::Run& base : {pipeline_example(2, 3), mixture_example()}) {
+    for (const Recompute& setting : {Recompute{}, mlp, whole}) {
+      mcore::Run planned = with_recompute(base, setting);  // prediction depths follow the run
+      planned.layer_recompute.assign(base.model.layers.size(), setting);
+      EXPECT_TRUE(
+          same(rank_stream(planned, 0, 2), rank_stream(with_recompute(base, setting), 0, 2)));
+    }
+  }
+}
+
+TEST(LayerRecompute, OfTheFirstLayersOfEachChunkIsBlock) {
+  const Recompute block = {.method = Recompute::Method::kBlock};
+  mcore::Run planned = pipeline_example(2, 3);  // chunks of two layers
+  for (int layer = 0; layer < 12; ++layer) {
+    planned.layer_recompute.push_back(
+        layer % 2 == 0 ? Recompute{.method = Recompute::Method::kUniform} : Recompute{});
+  }
+  EXPECT_TRUE(same(rank_stream(planned, 1, 2),
+                   rank_stream(with_recompute(pipeline_example(2, 3), block), 1, 2)));
+}
+
+// Counted in the stream, whose phases say which pass begins. The last rank's loss head has phases
+// of its own; the schedule is the same code there.
+TEST(BackwardMoments, AreWhatTheScheduleHolds) {
+  for (const mcore::Run& run : {pipeline_example(4, 1), pipeline_example(4, 3)}) {
+    for (int64_t rank = 0; rank + 1 < run.parallel.pipeline; ++rank) {
+      const std::vector<BackwardMoment> moments = backward_moments(run, rank);
+      std::vector<int64_t> flight(static_cast<size_t>(run.parallel.virtual_stages));
+      size_t num_backwards = 0;
+      for (const allocator::Mark& mark : rank_stream(run, rank, 1).marks) {
+        const size_t chunk = mark.phase.find("chunk ");
+        if (chunk == std::string::npos) continue;
+        const int64_t stage = std::stol(mark.phase.substr(chunk + 6));
+        if (mark.phase.find(": forward") != std::string::npos) {
+          ++flight[stage];
+          continue;
+        }
+        ASSERT_LT(num_backwards, moments.size());
+        EXPECT_EQ(moments[num_backwards].virtual_stage, stage) << "rank " << rank;
+        EXPECT_EQ(moments[num_backwards++].in_flight, flight) << "rank " << rank;
+        --flight[stage];
+      }
+      EXPECT_EQ(num_backwards, moments.size());
+    }
+  }
+}
+
+TEST(BackwardMoments, WithoutAPipelineThereIsOne) {
+  const mcore::Run run = gpt_example();  // one micro-batch a replica
+  const std::vector<BackwardMoment> moments = backward_moments(run, 0);
+  ASSERT_EQ(moments.size(), 1u);
+  EXPECT_EQ(moments.front().in_flight, std::vector<int64_t>{1});
 }
 
 }  // namespace

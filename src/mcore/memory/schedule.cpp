@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -116,11 +115,13 @@ class Interleaved {
     if (warmup_ == total && !is_last_rank()) receive_gradient(last_stage());
     for (int64_t k = total - warmup_; k < total; ++k) {
       input_gradient_ = backward(k);
-      if (const auto next = next_stage(k, false)) receive_gradient(*next);
+      receive_gradient(next_stage(k, false));
     }
   }
 
  private:
+  static constexpr int64_t kNone = -1;  // no chunk
+
   int64_t last_stage() const { return run_.parallel.virtual_stages - 1; }
   bool is_last_rank() const { return rank_ == run_.parallel.pipeline - 1; }
 
@@ -130,23 +131,25 @@ class Interleaved {
     return forward ? stage : last_stage() - stage;
   }
 
-  /// The chunk for which a tensor arrives after turn `k`, or nothing
+  /// The chunk for which a tensor arrives after turn `k`, or kNone
   /// (recv_tensor_from_previous_stage).
-  std::optional<int64_t> next_stage(int64_t k, bool forward) const {
-    if (k + 1 >= static_cast<int64_t>(order_.size())) return std::nullopt;
+  int64_t next_stage(int64_t k, bool forward) const {
+    if (k + 1 >= static_cast<int64_t>(order_.size())) return kNone;
     const bool leading = forward ? rank_ == 0 : is_last_rank();
     if (!leading) return chunk(k + 1, forward);
-    if (k < run_.parallel.pipeline - 1) return std::nullopt;
+    if (k < run_.parallel.pipeline - 1) return kNone;
     const int64_t stage = chunk(k - (run_.parallel.pipeline - 1), forward);
-    if (stage == (forward ? last_stage() : 0)) return std::nullopt;  // sends nothing on
+    if (stage == (forward ? last_stage() : 0)) return kNone;  // sends nothing on
     return forward ? stage + 1 : stage - 1;
   }
 
   void receive_input(int64_t stage) {
+    if (stage == kNone) return;
     inputs_[stage].push_back(stage_.receive("pipeline/received input"));
   }
 
   void receive_gradient(int64_t stage) {
+    if (stage == kNone) return;
     gradients_[stage].push_back(stage_.receive("pipeline/received gradient").storage);
   }
 
@@ -179,16 +182,16 @@ class Interleaved {
 
   void warm_up(int64_t k) {
     const auto total = static_cast<int64_t>(order_.size());
-    const std::optional<int64_t> next = next_stage(k, true);
+    const int64_t next = next_stage(k, true);
     // With overlap in warm-up too, all but the first rank have the next input sent ahead.
     const bool ahead = run_.parallel.overlaps_warmup && rank_ > 0;
-    if (next && ahead) receive_input(*next);
+    if (ahead) receive_input(next);
     output_ = forward(k);
     if (stage_.is_last(chunk(k, true))) output_.reset();
-    if (next && !ahead) receive_input(*next);
+    if (!ahead) receive_input(next);
     if (!run_.parallel.overlaps_warmup) {
       input_ = Tensor{};
-      if (next) input_ = inputs_[*next].back();
+      if (next != kNone) input_ = inputs_[next].back();
     }
     deallocate(output_);
     if (k + 1 == warmup_ && warmup_ < total && !is_last_rank()) receive_gradient(last_stage());
@@ -215,14 +218,14 @@ class Interleaved {
   ForwardPassPtr steady_forward(int64_t k) {
     ForwardPassPtr output = forward(k);
     if (stage_.is_last(chunk(k, true))) output.reset();
-    if (const auto next = next_stage(k, true)) receive_input(*next);
+    receive_input(next_stage(k, true));
     return output;
   }
 
   Storage steady_backward(int64_t k) {
     Storage input_gradient = backward(k);
     if (stage_.is_first(chunk(k, false))) input_gradient.reset();
-    if (const auto next = next_stage(k, false)) receive_gradient(*next);
+    receive_gradient(next_stage(k, false));
     return input_gradient;
   }
 
@@ -258,6 +261,22 @@ void run_schedule(const Run& run, int64_t rank, Stage& stage) {
   if (run.parallel.pipeline == 1) return no_pipeline(num_micro_batches(run), stage);
   if (run.parallel.virtual_stages == 1) return OneForwardOneBackward(run, rank, stage).run();
   Interleaved(run, rank, stage).run();
+}
+
+std::vector<BackwardMoment> backward_moments(const Run& run, int64_t rank) {
+  const int64_t stages = run.parallel.virtual_stages;
+  const std::vector<int64_t> order = forward_order(run);
+  const auto total = static_cast<int64_t>(order.size());
+  const int64_t ahead = num_warmup(run, rank) + (run.place.ep_overlap ? 0 : 1);
+  std::vector<BackwardMoment> moments;
+  std::vector<int64_t> flight(static_cast<size_t>(stages));
+  for (int64_t done = 0, i = 0; i < total; ++i) {
+    for (; done < std::min(total, ahead + i); ++done) ++flight[order[done]];
+    const int64_t stage = stages - 1 - order[i];
+    moments.push_back({stage, flight});
+    --flight[stage];
+  }
+  return moments;
 }
 
 }  // namespace refrain::mcore::memory

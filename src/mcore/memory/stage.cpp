@@ -74,7 +74,12 @@ Tensor Stage::decoder(Pass& pass, int64_t virtual_stage, Tensor x) {
   const auto kinds =
       std::span(run_.model.layers)
           .subspan(static_cast<size_t>(stage.first), static_cast<size_t>(stage.count));
-  return layers(pass, std::move(x), kinds, /*padding_mask=*/run_.model.family == Family::kBert);
+  const bool padding_mask = run_.model.family == Family::kBert;
+  if (run_.layer_recompute.empty()) return layers(pass, std::move(x), kinds, padding_mask);
+  const auto recompute =
+      std::span(run_.layer_recompute)
+          .subspan(static_cast<size_t>(stage.first), static_cast<size_t>(stage.count));
+  return planned_layers(pass, std::move(x), kinds, recompute, padding_mask);
 }
 
 /// T5 on one rank: the decoder's layers attend to the encoder's output between their two halves.

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/parallel_for.h"
 
 namespace refrain::plan {
 namespace {
@@ -12,45 +16,76 @@ mcore::Run with(mcore::Run run, const mcore::Recompute& recompute) {
   return run;
 }
 
-}  // namespace
+struct Candidate {
+  mcore::Recompute recompute;
+  double step_s;
+  Bytes at_least;  // that its fullest rank holds
+};
 
-std::vector<PredictedSetting> predict_settings(const mcore::Run& run,
-                                               const cost::DeviceProfile& device, Bytes budget,
-                                               const std::vector<mcore::Recompute>& settings) {
-  std::vector<PredictedSetting> predicted;
-  for (const mcore::Recompute& setting : settings) {
-    predicted.push_back({setting, predict(with(run, setting), device, budget)});
-  }
-  return predicted;
-}
-
-PredictedSetting cheapest_that_fits(const mcore::Run& run, const cost::DeviceProfile& device,
-                                    Bytes budget) {
-  struct Candidate {
-    mcore::Recompute recompute;
-    double step_s;
-  };
-  std::vector<Candidate> candidates;
-  for (const mcore::Recompute& setting : all_settings(run)) {
-    candidates.push_back({setting, cost::step_time(with(run, setting), device).step_s});
-  }
+/// The one whose fullest rank holds least.
+template <class Predict>
+PredictedSetting leanest_of(std::vector<Candidate> candidates, Predict predicted) {
   std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.step_s < b.step_s; });
+                   [](const Candidate& a, const Candidate& b) { return a.at_least < b.at_least; });
   std::optional<PredictedSetting> leanest;
   for (const Candidate& candidate : candidates) {
-    PredictedSetting predicted{candidate.recompute,
-                               predict(with(run, candidate.recompute), device, budget)};
-    if (predicted.prediction.verdict() == Verdict::kFits) return predicted;
-    if (!leanest ||
-        predicted.prediction.fullest().allocated < leanest->prediction.fullest().allocated) {
-      leanest = std::move(predicted);
+    if (leanest && candidate.at_least >= leanest->prediction.fullest().allocated) break;
+    PredictedSetting next = predicted(candidate);
+    if (!leanest || next.prediction.fullest().allocated < leanest->prediction.fullest().allocated) {
+      leanest = std::move(next);
     }
   }
   return *std::move(leanest);
 }
 
+}  // namespace
+
+std::vector<PredictedSetting> predict_settings(const mcore::Run& run,
+                                               const cost::DeviceProfile& device, Bytes budget,
+                                               const std::vector<mcore::Recompute>& settings,
+                                               const cost::Calibration& calibration) {
+  std::vector<PredictedSetting> predicted(settings.size());
+  parallel_for(settings.size(), [&](size_t i) {
+    predicted[i] = {settings[i], predict(with(run, settings[i]), device, budget, calibration)};
+  });
+  return predicted;
+}
+
+PredictedSetting cheapest_that_fits(const mcore::Run& run, const cost::DeviceProfile& device,
+                                    Bytes budget, const cost::Calibration& calibration,
+                                    const std::vector<PredictedSetting>& known) {
+  std::vector<Candidate> candidates;
+  for (const mcore::Recompute& setting : all_settings(run)) {
+    const cost::StepTime time =
+        cost::step_time(with(run, setting), device, {.calibration = calibration});
+    candidates.push_back({setting, time.step_s, {}});
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.step_s < b.step_s; });
+  const auto predicted = [&](const Candidate& candidate) -> PredictedSetting {
+    for (const PredictedSetting& each : known) {
+      if (each.recompute == candidate.recompute) return each;
+    }
+    return {candidate.recompute,
+            predict(with(run, candidate.recompute), device, budget, calibration)};
+  };
+  int64_t tight_rank = 0;
+  for (Candidate& candidate : candidates) {
+    // Most settings fail, and most on the same rank: the others need no prediction then.
+    const RankBytes tight = predict_rank(with(run, candidate.recompute), tight_rank, budget);
+    candidate.at_least = tight.allocated;
+    if (tight.verdict != Verdict::kFits) continue;
+    PredictedSetting whole = predicted(candidate);
+    if (whole.prediction.verdict() == Verdict::kFits) return whole;
+    const RankBytes& fullest = whole.prediction.fullest();
+    candidate.at_least = fullest.allocated;
+    if (fullest.verdict != Verdict::kFits) tight_rank = fullest.rank;
+  }
+  return leanest_of(candidates, predicted);
+}
+
 std::vector<MegatronLever> levers_of(const mcore::Run& run, const cost::DeviceProfile& device,
-                                     Bytes budget) {
+                                     Bytes budget, const cost::Calibration& calibration) {
   std::vector<std::pair<std::string, mcore::Run>> variants;
   const auto add = [&](bool possible, auto change) {
     if (!possible) return;
@@ -90,9 +125,10 @@ std::vector<MegatronLever> levers_of(const mcore::Run& run, const cost::DevicePr
   std::vector<MegatronLever> levers;
   for (auto& [change, variant] : variants) {
     const mcore::Recompute all = {.method = mcore::Recompute::Method::kUniform, .num_layers = 1};
-    const MegatronPrediction predicted = predict(with(variant, all), device, budget);
+    const MegatronPrediction predicted = predict(with(variant, all), device, budget, calibration);
     levers.push_back({change, predicted.fullest().allocated, predicted.verdict(),
-                      predicted.time.step_s, variant.parallel.num_gpus});
+                      predicted.time.step_s, cost::expected_error(variant, predicted.time),
+                      variant.parallel.num_gpus});
   }
   std::sort(levers.begin(), levers.end(),
             [](const MegatronLever& a, const MegatronLever& b) { return a.peak < b.peak; });

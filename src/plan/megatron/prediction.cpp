@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/parallel_for.h"
 #include "mcore/memory/peaks.h"
 #include "mcore/memory/rank_stream.h"
 
@@ -9,31 +10,6 @@ namespace refrain::plan {
 namespace {
 
 constexpr int kSteps = 2;  // the optimizer's moments come at the end of the first
-
-RankBytes rank_bytes(const mcore::Run& run, int64_t rank, Bytes budget) {
-  mcore::memory::RankPeak peak = mcore::memory::rank_peak(run, rank);
-  RankBytes bytes{.rank = rank,
-                  .allocated = peak.peak_allocated,
-                  .upper = peak.upper,
-                  .reserved = peak.peak_reserved,
-                  .phase = peak.where,
-                  .accounts = std::move(peak.accounts)};
-  if (bytes.allocated > budget) {
-    bytes.verdict = Verdict::kOutOfMemory;
-    return bytes;
-  }
-  bytes.verdict =
-      bytes.upper <= budget && bytes.reserved <= budget ? Verdict::kFits : Verdict::kAtRisk;
-  if (bytes.reserved <= budget) return bytes;
-  // More was reserved than there is: replay with the limit, under which cached segments go back.
-  const allocator::Stream stream = mcore::memory::rank_stream(run, rank, kSteps);
-  const allocator::Limits limits{.device = budget};
-  const allocator::SegmentComparison segments = allocator::compare_expandable(stream, {}, limits);
-  bytes.fails_by_fragmentation = segments.as_set.failure.has_value();
-  bytes.expandable_segments_fit = segments.expandable_fits();
-  if (bytes.fails_by_fragmentation) bytes.verdict = Verdict::kOutOfMemory;
-  return bytes;
-}
 
 }  // namespace
 
@@ -61,11 +37,39 @@ Verdict MegatronPrediction::verdict() const {
   return worst;
 }
 
-MegatronPrediction predict(const mcore::Run& run, const cost::DeviceProfile& device, Bytes budget) {
-  MegatronPrediction prediction{.time = cost::step_time(run, device)};
-  for (int64_t rank = 0; rank < run.parallel.pipeline; ++rank) {
-    prediction.ranks.push_back(rank_bytes(run, rank, budget));
+RankBytes predict_rank(const mcore::Run& run, int64_t rank, Bytes budget) {
+  mcore::memory::RankPeak peak = mcore::memory::rank_peak(run, rank);
+  RankBytes bytes{.rank = rank,
+                  .allocated = peak.peak_allocated,
+                  .upper = peak.upper,
+                  .reserved = peak.peak_reserved,
+                  .at_rest = peak.at_rest,
+                  .phase = peak.where,
+                  .accounts = std::move(peak.accounts)};
+  if (bytes.allocated > budget) {
+    bytes.verdict = Verdict::kOutOfMemory;
+    return bytes;
   }
+  bytes.verdict =
+      bytes.upper <= budget && bytes.reserved <= budget ? Verdict::kFits : Verdict::kAtRisk;
+  if (bytes.reserved <= budget) return bytes;
+  // More was reserved than there is: replay with the limit, under which cached segments go back.
+  const allocator::Stream stream = mcore::memory::rank_stream(run, rank, kSteps);
+  const allocator::Limits limits{.device = budget};
+  const allocator::SegmentComparison segments = allocator::compare_expandable(stream, {}, limits);
+  bytes.fails_by_fragmentation = segments.as_set.failure.has_value();
+  bytes.expandable_segments_fit = segments.expandable_fits();
+  if (bytes.fails_by_fragmentation) bytes.verdict = Verdict::kOutOfMemory;
+  return bytes;
+}
+
+MegatronPrediction predict(const mcore::Run& run, const cost::DeviceProfile& device, Bytes budget,
+                           const cost::Calibration& calibration) {
+  MegatronPrediction prediction{.time = cost::step_time(run, device, {.calibration = calibration})};
+  prediction.ranks.resize(run.parallel.pipeline);
+  parallel_for(prediction.ranks.size(), [&](size_t rank) {
+    prediction.ranks[rank] = predict_rank(run, static_cast<int64_t>(rank), budget);
+  });
   return prediction;
 }
 

@@ -21,6 +21,7 @@ struct RankBytes {
   Bytes allocated;  // the point: blocks handed out at the highest moment
   Bytes upper;      // not exceeded as far as the model's known gaps go
   Bytes reserved;   // segments, without a limit
+  Bytes at_rest;    // allocated after the last step
   std::string phase;
   std::vector<allocator::PostingNode> accounts;  // at the highest moment
   Verdict verdict = Verdict::kFits;
@@ -39,6 +40,9 @@ struct MegatronPrediction {
 };
 
 /// `budget`: bytes that PyTorch may reserve on a device.
-MegatronPrediction predict(const mcore::Run& run, const cost::DeviceProfile& device, Bytes budget);
+RankBytes predict_rank(const mcore::Run& run, int64_t rank, Bytes budget);
+/// Of all ranks. `calibration`: what a measured step says about the device.
+MegatronPrediction predict(const mcore::Run& run, const cost::DeviceProfile& device, Bytes budget,
+                           const cost::Calibration& calibration = {});
 
 }  // namespace refrain::plan

@@ -112,7 +112,7 @@ Tensor gated(Pass& pass, Tensor context) {
 Tensor attend_and_project(Pass& pass, Tensor mixed, bool padding_mask) {
   const Run& run = pass.run;
   const SplitHeads split = split_heads(pass, std::move(mixed), padding_mask);
-  Tensor context = attend(pass, split.heads, recomputes(run, "core_attn"));
+  Tensor context = attend(pass, split.heads, recomputes(pass, "core_attn"));
   if (run.model.attention.output_gate) context = gated(pass, std::move(context));
   OffloadBracket bracket(pass, "attn_proj");
   Tensor out = row_linear(pass, context, output_linear(run, query_width(run)));
@@ -137,7 +137,7 @@ Tensor attention_half(Pass& pass, const Tensor& x, bool padding_mask) {
     return bias_dropout_add(
         pass, attend_and_project(pass, query_key_value(pass, x, qkv), padding_mask), x);
   }
-  OutputDiscarding normed(recomputes(pass.run, "layernorm"), pass, {x.storage}, [x](Pass& region) {
+  OutputDiscarding normed(recomputes(pass, "layernorm"), pass, {x.storage}, [x](Pass& region) {
     return std::vector{norm(region, x, region.sizes.region_tokens, "attention.norm")};
   });
   const Tensor out =

@@ -158,7 +158,7 @@ Tensor expert_mlp(Pass& pass, const Tensor& rows, const Traffic& traffic) {
   const Run& run = pass.run;
   const int64_t width = run.model.experts.ffn / run.parallel.expert_tensor;
   const int64_t num_rows = rows.bytes() / traffic.bytes(1);
-  const bool discards = recomputes(run, "moe_act") && run.model.experts.grouped_gemm;
+  const bool discards = recomputes(pass, "moe_act") && run.model.experts.grouped_gemm;
   OffloadBracket first_bracket(pass, "expert_fc1");
   const Tensor first = expert_linear(
       pass, rows,
@@ -263,14 +263,13 @@ Tensor mixture(Pass& pass, const Tensor& normed) {
 }  // namespace
 
 Tensor experts_half(Pass& pass, const Tensor& x) {
-  const Run& run = pass.run;
   OffloadBracket bracket(pass, "mlp_norm");
-  OutputDiscarding normed(recomputes(run, "layernorm"), pass, {x.storage}, [x](Pass& region) {
+  OutputDiscarding normed(recomputes(pass, "layernorm"), pass, {x.storage}, [x](Pass& region) {
     return std::vector{norm(region, x, region.sizes.region_tokens, "experts.norm")};
   });
   bracket.close(pass);
   Tensor out = checkpoint_if(
-      recomputes(run, "moe"), pass,
+      recomputes(pass, "moe"), pass,
       [input = normed.outputs().front()](Pass& region) { return mixture(region, input); });
   normed.discard(pass);
   Tensor sum = bias_dropout_add(pass, out, x);

@@ -32,16 +32,16 @@ Tensor dense_half(Pass& pass, const Tensor& x) {
   Linear fc1 = first_linear(run, "mlp.fc1", run.model.ffn);
   if (run.place.transformer_engine) {
     // The norm is part of fc1, and so of the region.
-    const Tensor out = checkpoint_if(recomputes(run, "mlp"), pass, [x, fc1](Pass& region) {
+    const Tensor out = checkpoint_if(recomputes(pass, "mlp"), pass, [x, fc1](Pass& region) {
       return activate_and_project(region, norm_and_linear(region, x, fc1));
     });
     return bias_dropout_add(pass, out, x);
   }
-  OutputDiscarding normed(recomputes(run, "layernorm"), pass, {x.storage}, [x](Pass& region) {
+  OutputDiscarding normed(recomputes(pass, "layernorm"), pass, {x.storage}, [x](Pass& region) {
     return std::vector{norm(region, x, region.sizes.region_tokens, "mlp.norm")};
   });
   const Tensor out = checkpoint_if(
-      recomputes(run, "mlp"), pass, [input = normed.outputs().front(), fc1](Pass& region) {
+      recomputes(pass, "mlp"), pass, [input = normed.outputs().front(), fc1](Pass& region) {
         return activate_and_project(region, column_linear(region, input, fc1));
       });
   normed.discard(pass);
@@ -51,8 +51,8 @@ Tensor dense_half(Pass& pass, const Tensor& x) {
 Tensor shared_experts(Pass& pass, const Tensor& normed) {
   const Run& run = pass.run;
   Linear fc1 = first_linear(run, "shared experts.fc1", run.model.experts.shared_ffn);
-  fc1.keeps_original = recomputes(run, "layernorm");
-  return checkpoint_if(recomputes(run, "shared_experts"), pass, [normed, fc1](Pass& region) {
+  fc1.keeps_original = recomputes(pass, "layernorm");
+  return checkpoint_if(recomputes(pass, "shared_experts"), pass, [normed, fc1](Pass& region) {
     const Run& facts = region.run;
     const Tensor first = column_linear(region, normed, fc1);
     return row_linear(region, activation(region, first, facts.model.gated),

@@ -37,7 +37,7 @@ struct Latents {
 Latents down_project(Pass& pass, const Tensor& normed) {
   const AttentionSize& size = pass.run.model.attention;
   // Discarded norm outputs must not leave a low-precision copy behind.
-  const bool original = recomputes(pass.run, "layernorm");
+  const bool original = recomputes(pass, "layernorm");
   Latents latents{normed, {}};
   if (size.q_lora_rank > 0) {
     latents.query = whole_linear(pass, normed,
@@ -138,19 +138,19 @@ Heads heads_of(const Pass& pass, const std::vector<Tensor>& tensors) {
 Tensor latent_attention_half(Pass& pass, const Tensor& x) {
   const Run& run = pass.run;
   OffloadBracket norm_bracket(pass, "attn_norm");
-  OutputDiscarding normed(recomputes(run, "layernorm"), pass, {x.storage}, [x](Pass& region) {
+  OutputDiscarding normed(recomputes(pass, "layernorm"), pass, {x.storage}, [x](Pass& region) {
     return std::vector{norm(region, x, region.sizes.region_tokens, "attention.norm")};
   });
   norm_bracket.close(pass);
   OffloadBracket qkv_bracket(pass, "qkv_linear");
   const Latents latents = down_project(pass, normed.outputs().front());
-  OutputDiscarding projected(recomputes(run, "mla_up_proj"), pass,
+  OutputDiscarding projected(recomputes(pass, "mla_up_proj"), pass,
                              {latents.query.storage, latents.key_value.storage},
                              [latents](Pass& region) { return up_project(region, latents); });
   qkv_bracket.close(pass);
   qkv_bracket.commit(pass);
   const Tensor context =
-      attend(pass, heads_of(pass, projected.outputs()), recomputes(run, "core_attn"));
+      attend(pass, heads_of(pass, projected.outputs()), recomputes(pass, "core_attn"));
   projected.discard(pass);
   OffloadBracket projection_bracket(pass, "attn_proj");
   const Tensor out =

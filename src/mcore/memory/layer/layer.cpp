@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "mcore/memory/layer/halves.h"
 #include "mcore/memory/ops/regions.h"
 #include "mcore/memory/state/parameters.h"
@@ -119,6 +120,20 @@ Tensor layer(Pass& pass, const Tensor& x, const LayerKind& kind, bool padding_ma
     return {};
   });
   return out;
+}
+
+Tensor planned_layers(Pass& pass, Tensor x, std::span<const LayerKind> kinds,
+                      std::span<const Recompute> recompute, bool padding_mask) {
+  RC_CHECK(kinds.size() == recompute.size(), "{} layers, {} plans", kinds.size(), recompute.size());
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    Pass own = pass;
+    own.of_layer = &recompute[i];
+    const auto one = kinds.subspan(i, 1);
+    x = checkpoint_if(group_size(recompute[i], 0) > 0, own, [x, one, padding_mask](Pass& region) {
+      return plainly(region, x, one, padding_mask);
+    });
+  }
+  return x;
 }
 
 Tensor layers(Pass& pass, Tensor x, std::span<const LayerKind> kinds, bool padding_mask) {

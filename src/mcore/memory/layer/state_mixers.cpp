@@ -144,7 +144,7 @@ Tensor linear_attention_half(Pass& pass, const Tensor& x) {
   const Linear in{
       .name = "delta net.projection", .in = pass.run.model.hidden, .out = widths.projection()};
   const Tensor mixed = delta_rule(pass, norm_and_linear(pass, x, in));
-  OutputDiscarding normed(recomputes(pass.run, "gdn_norm_out"), pass, {mixed.storage},
+  OutputDiscarding normed(recomputes(pass, "gdn_norm_out"), pass, {mixed.storage},
                           [mixed](Pass& region) { return std::vector{mixer_norm(region, mixed)}; });
   const Tensor out =
       row_linear(pass, normed.outputs().front(),

@@ -88,6 +88,8 @@ Tensor unfused_attention(Pass& pass, Heads heads) {
   for (const Storage& storage : {kept.softmax, kept.dropped, kept.dropout_mask}) {
     pass.graph->offer(storage);
   }
+  // Without dropout the product with the values saves what the softmax did.
+  if (kept.dropped == nullptr) pass.graph->offer(kept.softmax);
   std::vector<Storage> saved = std::move(heads.storages);
   pass.graph->record(std::move(saved),
                      [pass, heads = std::move(heads), kept = std::move(kept),

@@ -34,6 +34,14 @@ void OffloadGroup::reload() {
   }
 }
 
+int64_t OffloadGroup::bytes() const {
+  int64_t bytes = 0;
+  for (const auto& reference : storages_) {
+    if (const Storage storage = reference.lock()) bytes += storage->bytes();
+  }
+  return bytes;
+}
+
 void Graph::record(std::vector<Storage> saved, Node node) {
   for (const Storage& storage : saved) offer(storage);
   nodes_.emplace_back(std::move(saved), std::move(node));

@@ -51,6 +51,9 @@ class OffloadGroup {
   void evict();
   void reload();
 
+  /// Of all that joined and still exists; a tensor that two nodes saved counts twice.
+  int64_t bytes() const;
+
  private:
   int64_t min_bytes_;
   std::vector<std::weak_ptr<Block>> storages_;
