@@ -147,8 +147,8 @@ TEST(Planner, MoreBudgetNeverCostsTimeAndLessNeverRaisesThePeak) {
         prepare(workload.model, workload.shape, {}, ReplayPolicy::kDemand).timeline.peak.count();
     const int64_t least = planner.least_peak().count();
     double last_s = std::numeric_limits<double>::infinity();
-    for (int step = 0; step <= 20; ++step) {
-      const Bytes budget(least + (none - least) * step / 20);
+    for (int step = 0; step < 200; ++step) {
+      const Bytes budget(least + (none - least) * step / 199);
       const auto plan = planner.plan(budget);
       ASSERT_TRUE(plan.value);
       EXPECT_LE(plan.value->timing.replay_s, last_s * (1 + 1e-9));

@@ -20,7 +20,6 @@ using model::Module;
 using model::Op;
 using program::Action;
 using program::OpRef;
-using program::Region;
 
 /// How Megatron recomputes what a label names.
 enum class Mechanism {

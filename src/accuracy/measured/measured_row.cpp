@@ -39,7 +39,8 @@ std::string_view task_token(std::string_view task) {
 struct Known {
   Parallelism parallelism;
   const Recipe* recipe = nullptr;
-  bool named = false;  // the row says that it ran the recipe
+  bool named = false;  // the row says that it ran the recipe, or so little that it must have
+  bool whole = false;  // what the row leaves out is the recipe's
 };
 
 /// Parallel sizes as written; where nothing is, those of the one recipe for this model, GPU,
@@ -55,6 +56,7 @@ Known known_of(RowReader& row, const RecipeKey& key, std::vector<std::string>& n
     }
     notes.push_back(fmt::format("parallel sizes are those of recipe {}", known.recipe->id));
     known.parallelism = parallelism_of(*known.recipe);
+    known.named = known.whole = true;
     return known;
   }
   if (const auto read = parse_parallelism(row.text("parallelism"))) {
@@ -122,14 +124,16 @@ mcore::HeadLoss head_loss_of(const RowReader& row, const Known& known, const mco
                                     : mcore::HeadLoss::kTransformerEngine;
 }
 
-mcore::Numerics numerics_of(std::string_view precision) {
+mcore::Numerics numerics_of(std::string_view precision, std::string_view remarks) {
   using mcore::LowPrecision;
   mcore::Numerics numerics;
   if (precision == "fp8cs") numerics.gemms = LowPrecision::kFp8Current;
   if (precision == "fp8mx") numerics.gemms = LowPrecision::kMxfp8;
   if (precision == "nvfp4") numerics.gemms = LowPrecision::kNvfp4;
-  // Megatron-Bridge's mixed_precision.py: fp8_param_gather, but nothing of the kind for NVFP4.
-  numerics.low_precision_params = precision == "fp8cs" || precision == "fp8mx";
+  // Megatron-Bridge's mixed_precision.py: fp8_param_gather, but nothing of the kind for NVFP4 until
+  // a run says so.
+  const bool gathers_fp4 = contains(remarks, "with fp4 parameter gather");
+  numerics.low_precision_params = precision == "fp8cs" || precision == "fp8mx" || gathers_fp4;
   return numerics;
 }
 
@@ -245,8 +249,9 @@ void read_run(RowReader& row, const Device& device, Sample& sample) {
   run.parallel = parallel_of(row, known, row.required("num_gpus", kRanks));
   place_layers(row, known.recipe, run, sample.notes);
   read_batch(row, known.recipe, sample);
-  run.recompute = read_measured_recompute(row);
-  run.numerics = numerics_of(key.precision);
+  run.recompute = known.whole && !row.given("recompute_granularity") ? recompute_of(*known.recipe)
+                                                                     : read_measured_recompute(row);
+  run.numerics = numerics_of(key.precision, remarks_of(row));
   run.numerics.gradient_bytes = gradient_bytes_of(row, known, run.model);
   run.optimizer = optimizer_of(row, known);
   run.place = place_of(row, device, known.recipe);

@@ -106,6 +106,23 @@ TEST(MeasuredRow, PrecisionIsReadInEverySpelling) {
   EXPECT_EQ(refusal({{"precision", "FP7"}}), "accuracy.bad-cell");
 }
 
+TEST(MeasuredRow, OfARowWithoutParallelSizesAllElseIsTheRecipesToo) {
+  Cells cells = {{"model", "DeepSeek V3"}, {"hardware", "GB300"}, {"num_gpus", "256"},
+                 {"precision", "NVFP4"},   {"parallelism", ""},   {"mbs", ""},
+                 {"task", "pretrain"},     {"seq_len", ""},       {"gbs", ""}};
+  const mcore::Run run = run_of(cells);  // deepseek_v3_pretrain_256gpu_gb300_nvfp4_config
+  EXPECT_EQ(run.parallel.pipeline, 2);
+  EXPECT_EQ(run.recompute.labels, std::set<std::string>{"mla_up_proj"});
+  EXPECT_EQ(run.numerics.gradient_bytes, 2);
+  EXPECT_FALSE(run.numerics.low_precision_params);
+  cells["recompute_granularity"] = "full";
+  EXPECT_EQ(run_of(cells).recompute.method, mcore::Recompute::Method::kUniform);
+  cells["notes"] = "with FP4 parameter gather";
+  EXPECT_TRUE(run_of(cells).numerics.low_precision_params);
+  cells["notes"] = "without FP4 parameter gather";
+  EXPECT_FALSE(run_of(cells).numerics.low_precision_params);
+}
+
 TEST(MeasuredRow, PerformanceAndNemotronRecipesReduceGradientsInHalfPrecision) {
   EXPECT_EQ(run_of({{"task", "pretrain_performance"}}).numerics.gradient_bytes, 2);
   EXPECT_EQ(run_of({{"task", "pretrain"}}).numerics.gradient_bytes, 4);

@@ -83,6 +83,29 @@ bool recipe_notes(const Recipe& recipe, std::string_view note) {
                      [&](const std::string& each) { return each.starts_with(note); });
 }
 
+mcore::Recompute recompute_of(const Recipe& recipe) {
+  using Method = mcore::Recompute::Method;
+  const auto text_of = [&](std::string_view knob) {
+    const config::Value* value = recipe_value(recipe, knob);
+    return value && value->is_string() ? value->get<std::string>() : std::string();
+  };
+  const std::string granularity = text_of("recompute_granularity");
+  if (granularity == "full") {
+    const bool block = text_of("recompute_method") == "block";
+    return {.method = block ? Method::kBlock : Method::kUniform,
+            .num_layers = recipe_whole(recipe, "recompute_num_layers", 1)};
+  }
+  if (granularity != "selective") return {};
+  mcore::Recompute recompute{.method = Method::kSelective};
+  const config::Value* modules = recipe_value(recipe, "recompute_modules");
+  if (modules == nullptr || !modules->is_array()) {
+    recompute.labels = {"core_attn"};  // Megatron-Core's default
+    return recompute;
+  }
+  for (const config::Value& label : *modules) recompute.labels.insert(label.get<std::string>());
+  return recompute;
+}
+
 std::string noted(const Recipe& recipe, std::string_view name) {
   for (const std::string& note : recipe.notes) {
     if (note.starts_with(name) && note.substr(name.size()).starts_with("=")) {

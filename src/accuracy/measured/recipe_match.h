@@ -6,6 +6,7 @@
 
 #include "accuracy/measured/parallelism.h"
 #include "config/recipes/recipe.h"
+#include "mcore/run.h"
 
 namespace refrain::accuracy {
 
@@ -37,7 +38,8 @@ bool recipe_notes(const config::Recipe& recipe, std::string_view note);
 /// What stands behind "name=" in its notes; "" where that is not there.
 std::string noted(const config::Recipe& recipe, std::string_view name);
 
-/// Its parallel sizes.
+/// Its recompute setting, and its parallel sizes.
+mcore::Recompute recompute_of(const config::Recipe& recipe);
 Parallelism parallelism_of(const config::Recipe& recipe);
 
 }  // namespace refrain::accuracy

@@ -8,12 +8,14 @@
 // The Fortran interface of the BLAS: the one that every library offers under the same names, and
 // the one that LibTorch itself calls. Pointers throughout, column-major matrices, 32-bit sizes.
 extern "C" {
+// NOLINTBEGIN(readability-identifier-naming): the library's names
 void sgemm_(const char* transpose_a, const char* transpose_b, const int* m, const int* n,
             const int* k, const float* alpha, const float* a, const int* lda, const float* b,
             const int* ldb, const float* beta, float* c, const int* ldc);
 void dgemm_(const char* transpose_a, const char* transpose_b, const int* m, const int* n,
             const int* k, const double* alpha, const double* a, const int* lda, const double* b,
             const int* ldb, const double* beta, double* c, const int* ldc);
+// NOLINTEND(readability-identifier-naming)
 }
 
 namespace refrain::engine {
@@ -24,7 +26,7 @@ namespace {
 // Reproducibility"), at the same speed on the shapes of docs/performance.md; on AMD's CPUs no
 // product was seen to differ, and the mode is not documented for them. MKL reads this once, at its
 // first call, so it is set before main. A value of the user's own stands.
-[[maybe_unused]] const bool asked_for_strict_bits = [] {
+[[maybe_unused]] const bool kAskedForStrictBits = [] {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (__builtin_cpu_is("intel")) return ::setenv("MKL_CBWR", "AUTO,STRICT", /*overwrite=*/0) == 0;

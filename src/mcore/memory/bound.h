@@ -9,11 +9,9 @@
 //   asked for; which blocks are depends on all that was freed before, on any stream. Tensors of one
 //   kind recur in the same place of every layer and fit alike, so besides the misfits of the replay
 //   one is allowed for each kind of tensor and size that lives at the peak.
-// - Offloaded modules. Groups come back one ahead of the group in use, and those of the layer whose
-//   backward is next stay, which puts a whole layer ahead: when the backward of a chunk ends, the
-//   last layer of the chunk that is next is back, whatever forward comes in between
-//   (core/pipeline_parallel/fine_grained_activation_offload.py, should_bulk_offload, bulk_reload).
-//   A tensor that two nodes saved comes back twice (bulk_reload_group).
+// - Offloaded modules. Groups come back ahead of their backward, or stay for it, by a plan that the
+//   manager makes of the first step (tape/offload_order.h, which leaves out how ranks are
+//   balanced): one more layer's groups may stay.
 // - Resumed runs. Loading gives the optimizer new moments and fills them from those it was handed
 //   (TransformerEngine, pytorch/optimizers/fused_adam.py, load_state_dict). When the latter go is
 //   up to Python's garbage collector: they may be there to the end.
@@ -21,8 +19,9 @@
 // - Compilation. With the containers of old recordings the first call of a compiled loss runs op by
 //   op: differences, exponentials and quotients go to tensors of their own.
 //
-// Not bounded: what ranks exchange of a checkpoint while it is loaded or saved, and routing beyond
-// the factor.
+// Not bounded: what ranks exchange of a checkpoint while it is loaded or saved, routing beyond the
+// factor, and 1 to 4 MiB a layer of padded batches in unfused attention with tensor parallelism
+// (BERT, T5), which no tensor or misfit known here explains.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +55,7 @@ Bytes upper_bound(const Run& run, const ReplayedRank& worst);
 /// What blocks that live at the peak of a replayed stream may be larger by, by other histories.
 Bytes misfits(const ReplayedRank& replayed);
 
-/// What comes back of one layer's offloaded modules: of the layer for which it is most.
+/// What leaves of one layer's offloaded modules: of the layer for which it is most.
 Bytes offloaded_layer(const Run& run);
 
 }  // namespace refrain::mcore::memory

@@ -53,14 +53,6 @@ TEST(Bound, AllowsForOneLayerOfOffloadedModules) {
   EXPECT_EQ(upper_bound(run, replayed), without + layer);
 }
 
-TEST(Bound, CountsTwiceWhatTwoNodesOfAnOffloadedModuleSave) {
-  mcore::Run run = gpt_example();
-  run.offload.modules = {"core_attn"};
-  run.model.attention_dropout = 0;  // both the softmax and the product behind it keep its output
-  const int64_t scores = 4 * 8 * 1024 * 1024, mixed = 4096 * 3 * 512;
-  EXPECT_EQ(offloaded_layer(run), Bytes(scores * 2 * 2 + mixed * 2));
-}
-
 TEST(Bound, KeepsTheMomentsThatAResumedRunWasHanded) {
   mcore::Run run = gpt_example();
   const ReplayedRank replayed = replay_rank(run, 0, {}, 2);

@@ -5,14 +5,13 @@
 
 namespace refrain::mcore::memory {
 
-OffloadBracket::OffloadBracket(Pass& pass, const char* module) {
+OffloadBracket::OffloadBracket(Pass& pass, const char* module) : module_(module) {
   const Offload& offload = pass.run.offload;
   if (!pass.offloads || !pass.graph->gradients() || !offload.modules.contains(module)) return;
-  pass.graph->record({}, [offloaded = pass.graph->offloaded()]() -> Gradients {
-    if (!offloaded->empty()) {
-      offloaded->back()->reload();
-      offloaded->pop_back();
-    }
+  OffloadOrder& order = pass.caches.offload_order;
+  chunk_ = order.open(pass.graph->offloaded(), module);
+  pass.graph->record({}, [&order, chunk = chunk_]() -> Gradients {
+    order.reload_ahead(*chunk);
     return {};
   });
   group_ = std::make_shared<OffloadGroup>(offload.min_elements * pass.sizes.element);
@@ -25,14 +24,18 @@ void OffloadBracket::close(Pass& pass) {
 
 void OffloadBracket::commit(Pass& pass) {
   if (group_ == nullptr) return;
-  group_->evict();
-  const OffloadStack& offloaded = pass.graph->offloaded();
-  offloaded->push_back(group_);
-  pass.graph->record({}, [group = std::move(group_), offloaded]() -> Gradients {
-    group->reload();
-    std::erase(*offloaded, group);
-    return {};
-  });
+  OffloadOrder& order = pass.caches.offload_order;
+  if (!order.stays(*chunk_, module_)) {
+    group_->evict();
+    chunk_->away->push_back(group_);
+  }
+  pass.graph->record({},
+                     [&order, group = std::move(group_), chunk = std::move(chunk_)]() -> Gradients {
+                       order.begin_backward(*chunk);
+                       group->reload();
+                       std::erase(*chunk->away, group);
+                       return {};
+                     });
 }
 
 }  // namespace refrain::mcore::memory

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "mcore/memory/ops/pass.h"
+#include "mcore/memory/tape/offload_order.h"
 
 namespace refrain::mcore::memory {
 
@@ -10,18 +11,20 @@ namespace refrain::mcore::memory {
 /// runs without gradients.
 class OffloadBracket {
  public:
-  /// What is saved from here on joins the module's group. In backward, once the module is done, the
-  /// group that left last of those still away is asked back.
+  /// What is saved from here on joins the module's group. In backward, once the module is done, a
+  /// group is asked back ahead (OffloadOrder).
   OffloadBracket(Pass& pass, const char* module);
 
   /// Nothing more joins.
   void close(Pass& pass);
 
-  /// The group leaves; backward waits here until it is back.
+  /// The group leaves, unless it is needed next; backward waits here until it is back.
   void commit(Pass& pass);
 
  private:
+  const char* module_;
   OffloadGroupPtr group_;
+  OffloadOrder::ChunkPtr chunk_;
 };
 
 }  // namespace refrain::mcore::memory

@@ -123,6 +123,31 @@ TEST_F(Regions, AnOffloadedModulesTensorsLeaveAndReturn) {
   EXPECT_TRUE(x.storage->resident());
 }
 
+TEST_F(Regions, WhereBackwardIsNextTheLastGroupStays) {
+  run_.offload.modules = {"mlp"};
+  const auto two_modules = [this](Graph& graph) {
+    Pass pass = pass_;
+    pass.graph = &graph;
+    std::vector<Storage> inputs;
+    for (int i = 0; i < 2; ++i) {
+      const Tensor x = hidden();
+      OffloadBracket bracket(pass, "mlp");
+      const Tensor wide = column_linear(pass, x, {.name = "fc1", .in = 512, .out = 2048});
+      bracket.close(pass);
+      bracket.commit(pass);
+      wide.gradient->storage = memory_.allocate(wide.bytes(), "gradient");
+      inputs.push_back(x.storage);
+    }
+    return inputs;
+  };
+  Graph first(memory_), second(memory_);
+  for (const Storage& input : two_modules(first)) EXPECT_FALSE(input->resident());
+  first.backward();
+  const std::vector<Storage> inputs = two_modules(second);
+  EXPECT_FALSE(inputs[0]->resident());
+  EXPECT_TRUE(inputs[1]->resident());
+}
+
 TEST_F(Regions, ModulesThatAreNotNamedStay) {
   run_.offload.modules = {"moe_act"};
   const Tensor x = hidden();

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "mcore/memory/tape/offload_order.h"
 #include "mcore/memory/tape/storage.h"
 #include "mcore/run.h"
 
@@ -47,6 +48,9 @@ class Caches {
   /// in the GEMM, one stand-in for each shape is kept (TransformerEngine, pytorch/module/base.py,
   /// get_dummy_wgrad); else they are real and short-lived.
   void weight_gradients(WeightShape shape, int64_t count = 1);
+
+  /// What offload remembers of the first step lives as long as the workspaces.
+  OffloadOrder offload_order;
 
  private:
   int64_t te_workspace_bytes() const;

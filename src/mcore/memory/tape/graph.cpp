@@ -1,5 +1,8 @@
 #include "mcore/memory/tape/graph.h"
 
+#include <algorithm>
+#include <set>
+
 namespace refrain::mcore::memory {
 
 Tensor::Tensor(Storage whole) : storage(std::move(whole)), gradient(std::make_shared<Gradient>()) {
@@ -29,16 +32,25 @@ void OffloadGroup::evict() {
 }
 
 void OffloadGroup::reload() {
+  std::vector<Storage> returned;
   for (const auto& reference : storages_) {
-    if (const Storage storage = reference.lock()) storage->restore();
+    const Storage storage = reference.lock();
+    if (storage == nullptr) continue;
+    if (std::ranges::find(returned, storage) != returned.end()) {
+      copies_.push_back(storage->copy());
+    } else if (!storage->resident()) {
+      storage->restore();
+      returned.push_back(storage);
+    }
   }
 }
 
 int64_t OffloadGroup::bytes() const {
+  std::set<Storage> distinct;
+  for (const auto& reference : storages_) distinct.insert(reference.lock());
+  distinct.erase(nullptr);
   int64_t bytes = 0;
-  for (const auto& reference : storages_) {
-    if (const Storage storage = reference.lock()) bytes += storage->bytes();
-  }
+  for (const Storage& storage : distinct) bytes += storage->bytes();
   return bytes;
 }
 

@@ -41,7 +41,8 @@ inline Storage take(const GradientSlot& slot) { return std::exchange(slot->stora
 using Gradients = std::vector<std::pair<GradientSlot, Storage>>;
 
 /// Tensors that leave the device together and come back together. A tensor that has gone meanwhile,
-/// or has its memory back already, is passed over.
+/// or has its memory back already, is passed over. One that joined twice, saved by two nodes, comes
+/// back in two copies (bulk_reload_group of the file that OffloadOrder names).
 class OffloadGroup {
  public:
   /// Tensors of less than `min_bytes` stay.
@@ -51,12 +52,13 @@ class OffloadGroup {
   void evict();
   void reload();
 
-  /// Of all that joined and still exists; a tensor that two nodes saved counts twice.
+  /// Of all that joined and still exists.
   int64_t bytes() const;
 
  private:
   int64_t min_bytes_;
   std::vector<std::weak_ptr<Block>> storages_;
+  std::vector<Storage> copies_;
 };
 using OffloadGroupPtr = std::shared_ptr<OffloadGroup>;
 using OffloadStack = std::shared_ptr<std::vector<OffloadGroupPtr>>;

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "allocator/replay.h"
 #include "allocator/stream.h"
 
 namespace refrain::mcore::memory {
@@ -82,6 +83,22 @@ TEST(Graph, WithoutGradientsHoldsWhatNodesSavedToTheEndOfTheLayerOnly) {
   with_gradients.record({kept.allocate(32, "saved/a")}, []() -> Gradients { return {}; });
   with_gradients.end_of_layer();
   EXPECT_EQ(live_after(kept.take()).back(), 32);
+}
+
+TEST(OffloadGroup, BringsATensorBackTwiceThatJoinedTwice) {
+  Memory memory;
+  const Storage once = memory.allocate(1024, "saved/x"), twice = memory.allocate(2048, "saved/y");
+  {
+    OffloadGroup group(16);
+    for (const Storage& storage : {twice, once, twice}) group.add(storage);
+    EXPECT_EQ(group.bytes(), 1024 + 2048);
+    group.evict();
+    group.reload();
+    group.reload();  // all is back
+  }
+  const allocator::Result result = allocator::replay(memory.take(), {});
+  EXPECT_EQ(result.allocated.bytes, Bytes(1024 + 2 * 2048));
+  EXPECT_EQ(result.end.usage.allocated, Bytes(1024 + 2048));  // the copy went with the group
 }
 
 TEST(OffloadGroup, LeavesSmallTensorsAndThoseThatAreGone) {

@@ -24,6 +24,10 @@ void Block::restore() {
   resident_ = true;
 }
 
+std::shared_ptr<Block> Block::copy() const {
+  return std::make_shared<Block>(memory_, bytes_, posting_);
+}
+
 void Block::adopt(Block& other) {
   RC_CHECK(!resident_ && other.resident_ && bytes_ == other.bytes_, "{} and {} bytes", bytes_,
            other.bytes_);

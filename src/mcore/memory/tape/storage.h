@@ -29,6 +29,8 @@ class Block {
   void discard();
   /// Allocates the memory again; nothing where it is there.
   void restore();
+  /// A storage of its own, of as many bytes and posted alike.
+  std::shared_ptr<Block> copy() const;
   /// Takes over the memory of `other`, of equal size, which is left without any. This one has none.
   void adopt(Block& other);
 
