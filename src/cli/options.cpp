@@ -353,6 +353,8 @@ Parsed<config::EnginePlanOptions> parse_engine_plan(const std::vector<std::strin
   line.add({"--save", "FILE", "writes the plan there, for refrain train --plan"}, options.save);
   line.add({"--html", "FILE", "writes the plan there as a page that needs nothing else"},
            options.html);
+  line.add_switch({"--exact", "", "searches until the plan is proven least, however long it takes"},
+                  options.exact);
   line.add_switch({"--why", "", "why each activation is kept or recomputed"}, options.why);
   line.add_switch({"--json", "", "one JSON object on stdout"}, options.json);
   Reading reading = line.read(arguments);

@@ -103,6 +103,7 @@ struct EnginePlanOptions {
   PlanOptions plan;  // no budget: the leanest plan
   std::string save;  // writes the plan there
   std::string html;  // writes it there as a page
+  bool exact = false;
   bool why = false;
   bool json = false;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct Picks {
 /// alive at a position; beyond, the most promising go on, and the gap says what that may have cost.
 struct Effort {
   int64_t most_states = 20000;
+
+  /// Until the least is proven, however long that takes.
+  static Effort exact() { return {std::numeric_limits<int64_t>::max()}; }
 };
 
 /// Nothing where no choice of items keeps every position inside the budget.

@@ -106,7 +106,10 @@ TEST(Knapsack, WithoutEffortStaysInsideTheBudgetAndItsGapIsHonest) {
     const Knapsack knapsack = random.layers(random.number(4, 12), 6);
     const auto exact = solve(knapsack);
     const auto quick = solve(knapsack, {.most_states = 1});
-    ASSERT_TRUE(exact && quick);
+    const auto proven = solve(knapsack, Effort::exact());
+    ASSERT_TRUE(exact && quick && proven);
+    ASSERT_EQ(proven->gap(), 0);
+    ASSERT_NEAR(proven->seconds, exact->seconds, 1e-9 * exact->seconds);
     ASSERT_LE(peak_of(knapsack, quick->items), knapsack.budget);
     ASSERT_GE(quick->seconds, exact->seconds * (1 - 1e-9));
     ASSERT_LE(quick->lower_bound_s, exact->seconds * (1 + 1e-9));

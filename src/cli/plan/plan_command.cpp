@@ -23,7 +23,7 @@ int plan_command(const std::vector<std::string>& arguments) {
   const plan::Workload workload = {options.model, options.shape, *rates.value};
   const plan::Planner planner(workload);
   const Bytes budget = options.plan.budget.value_or(planner.least_peak());
-  auto chosen = planner.plan(budget);
+  auto chosen = planner.plan(budget, options.exact ? plan::Effort::exact() : plan::Effort());
   if (!chosen.value) {
     return tell(plan::with_levers(std::move(chosen.findings), planner)), kExitFindings;
   }
