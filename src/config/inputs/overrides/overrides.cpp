@@ -182,7 +182,9 @@ std::string to_text(const Assignment& assignment) {
   const std::string& knob = assignment.knob;
   std::string text = assignment.removes ? "~" : "";
   // Else its own first part would be taken away, or would be none of the configuration's.
-  if (knob_name(knob) != knob || unknown_part(knob)) text += "model.";
+  if (knob_name(knob) != knob || unknown_part(knob)) {
+    text += knob.starts_with("config.") ? "model.config." : "model.";
+  }
   text += knob;
   if (assignment.removes && assignment.value.is_null()) return text;
   return text + "=" + literal_text(assignment.value);

@@ -198,6 +198,17 @@ TEST(OverrideText, WhatIsPrintedReadsBackTheSame) {
   }
 }
 
+TEST(OverrideText, NamesThatLookLikePrefixesReadBackTheSame) {
+  for (const char* token : {"++config.new.knob=1", "++config.config.knob=1", "++model.model.knob=1",
+                            "++model.config.config.knob=1", "++cfg.cfg.knob=1"}) {
+    const auto read = parse_override(token);
+    ASSERT_TRUE(read.value && read.value->size() == 1) << token;
+    const auto again = parse_override(to_text(read.value->front()));
+    ASSERT_TRUE(again.value && again.value->size() == 1) << token;
+    EXPECT_EQ(again.value->front().knob, read.value->front().knob) << token;
+  }
+}
+
 // Whatever bytes come in, what is read prints and reads back the same, or there are findings.
 TEST(ParseOverride, RandomTextIsReadOrRefused) {
   RandomPieces random(7, {"model.", "cfg.", "x",  "=", "[", "]", "{", "}",    ",", ":", "'",
