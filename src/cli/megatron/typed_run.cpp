@@ -146,6 +146,20 @@ void lay_out(const TypedRun& t, mcore::Run& run, Findings& findings) {
   }
   run.parallel.layout = *layout;
   run.parallel.virtual_stages = std::ssize(*layout);
+  if (t.vpp != 1 && t.vpp != std::ssize(*layout)) {
+    findings.push_back({"plan.layout",
+                        fmt::format("--vpp must be what --layout has, {} stages a rank: {}",
+                                    layout->size(), t.vpp),
+                        "leave --vpp out"});
+  }
+  if (t.account_for_embedding || t.account_for_loss) {
+    findings.push_back(
+        {"plan.layout",
+         fmt::format("--account-for-{} must not stand beside --layout, which places "
+                     "embedding and loss itself: {}",
+                     t.account_for_embedding ? "embedding" : "loss", config::in_quotes(*t.layout)),
+         "leave one of them out"});
+  }
 }
 
 /// What must divide what; sizes are in range.
