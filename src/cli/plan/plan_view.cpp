@@ -79,7 +79,7 @@ ordered_json reasons_json(const LayerDecision& decision) {
   for (const plan::Reason& reason : decision.reasons) {
     list.push_back({{"activation", reason.activation},
                     {"freed_bytes", reason.freed.count()},
-                    {"replay_s", reason.replay_s},
+                    {"micro_batch_replay_s", reason.replay_s},
                     {"recomputed", reason.recomputed}});
   }
   return list;
