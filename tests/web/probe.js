@@ -80,7 +80,7 @@
         const [freed, replay] = all("data", rows[r]).map((d) => Number(d.value));
         is(rows[r].cells[0].textContent, reason.activation, "activation");
         is(freed, reason.freed_bytes, `${reason.activation}, freed`);
-        is(replay, reason.replay_s, `${reason.activation}, replay`);
+        is(replay, reason.micro_batch_replay_s, `${reason.activation}, replay`);
         is(rows[r].cells[4].textContent === "recomputed", reason.recomputed, reason.activation);
       });
     });
