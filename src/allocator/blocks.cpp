@@ -50,18 +50,17 @@ void Blocks::put_unmerged(Handle block) {
   Block& added = blocks_[block];
   Pool& into = pool(added.pool);
   added.cached_at = into.num_searches;
-  const bool inserted = added.mapped
-                            ? into.cached.insert({added.bytes, added.address, block}).second
-                            : into.unmapped.emplace(added.address, block).second;
+  const bool inserted = added.mapped ? into.cached.insert({added.bytes, added.address, block})
+                                     : into.unmapped.emplace(added.address, block).second;
   RC_CHECK(inserted, "two free blocks at {}", added.address);
 }
 
 void Blocks::take(Handle block) {
   const Block& taken = blocks_[block];
   Pool& from = pool(taken.pool);
-  const size_t erased = taken.mapped ? from.cached.erase({taken.bytes, taken.address, block})
-                                     : from.unmapped.erase(taken.address);
-  RC_CHECK(erased == 1, "block at {} is not free", taken.address);
+  const bool erased = taken.mapped ? from.cached.erase({taken.bytes, taken.address, block})
+                                   : from.unmapped.erase(taken.address) == 1;
+  RC_CHECK(erased, "block at {} is not free", taken.address);
 }
 
 std::vector<Handle> Blocks::segments() const {

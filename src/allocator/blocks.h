@@ -1,10 +1,10 @@
 // The blocks that segments are cut into: who is whose neighbour, and which are free.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <vector>
 
 #include "base/quantity.h"
@@ -32,6 +32,42 @@ struct Block {
   int64_t end() const { return address + bytes.count(); }
 };
 
+/// A set in a sorted vector: a pool has some hundred free blocks, and replays spend their time
+/// here.
+template <class Key>
+class FlatSet {
+ public:
+  using Iterator = typename std::vector<Key>::const_iterator;
+
+  Iterator begin() const { return keys_.begin(); }
+  Iterator end() const { return keys_.end(); }
+  bool empty() const { return keys_.empty(); }
+  const Key& back() const { return keys_.back(); }
+  /// The first that is not less than `key`.
+  Iterator lower_bound(const Key& key) const {
+    return std::lower_bound(keys_.begin(), keys_.end(), key);
+  }
+
+  /// False where it is there already.
+  bool insert(const Key& key) {
+    const Iterator at = lower_bound(key);
+    if (at != end() && !(key < *at)) return false;
+    keys_.insert(at, key);
+    return true;
+  }
+  /// False where it is not there.
+  bool erase(const Key& key) {
+    const Iterator at = lower_bound(key);
+    if (at == end() || key < *at) return false;
+    keys_.erase(at);
+    return true;
+  }
+  void erase(Iterator at) { keys_.erase(at); }
+
+ private:
+  std::vector<Key> keys_;
+};
+
 /// The free blocks of one kind of segment (`BlockPool` of CUDACachingAllocator.cpp).
 struct Pool {
   /// Best fit: the smallest first and, of equal ones, the lowest address (`BlockComparatorSize`).
@@ -43,7 +79,7 @@ struct Pool {
       return bytes != other.bytes ? bytes < other.bytes : address < other.address;
     }
   };
-  std::set<Key> cached;                // with memory
+  FlatSet<Key> cached;                 // with memory
   std::map<int64_t, Handle> unmapped;  // without, by address
   int64_t num_searches = 0;            // clock of the garbage collection
 };

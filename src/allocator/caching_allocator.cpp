@@ -186,8 +186,8 @@ bool CachingAllocator::release_oversize(const Request& request) {
     return release(one->block) >= wanted;
   }
   Bytes released;
-  while (released < wanted && !pool.cached.empty() && oversize(pool.cached.rbegin()->bytes)) {
-    released += release(pool.cached.rbegin()->block);
+  while (released < wanted && !pool.cached.empty() && oversize(pool.cached.back().bytes)) {
+    released += release(pool.cached.back().block);
   }
   return released >= wanted;
 }
@@ -215,7 +215,7 @@ FreeSpace CachingAllocator::free_space() const {
   FreeSpace space;
   for (const PoolKind kind : {PoolKind::kSmall, PoolKind::kLarge}) {
     const auto& cached = blocks_.pool(kind).cached;
-    if (!cached.empty()) space.largest = std::max(space.largest, cached.rbegin()->bytes);
+    if (!cached.empty()) space.largest = std::max(space.largest, cached.back().bytes);
     for (const Pool::Key& key : cached) {
       const Block& block = blocks_[key.block];
       space.total += block.bytes;
