@@ -51,8 +51,27 @@ std::vector<Shares> even_shares(const mcore::Run& run, int64_t layers) {
   return {{kUnevenShare / p, 1 / p}};
 }
 
-std::vector<LayerTime> even_loads(const mcore::Run& run, const std::vector<KindTime>& kinds,
-                                  const LayerTime& head) {
+const LayerTime& time_of(const std::vector<KindTime>& kinds, const mcore::LayerKind& kind) {
+  const auto found = std::find_if(kinds.begin(), kinds.end(),
+                                  [&](const KindTime& each) { return each.kind == kind; });
+  RC_CHECK(found != kinds.end());
+  return found->layer;
+}
+
+/// Prediction depths stand on the last rank.
+LayerTime depths_load(const mcore::Run& run, const std::vector<KindTime>& kinds) {
+  LayerTime load;
+  if (run.model.mtp_layers == 0) return load;
+  for (const mcore::LayerKind& kind : depth_kinds(run.model)) {
+    load += static_cast<double>(run.model.mtp_layers) * time_of(kinds, kind);
+  }
+  return load;
+}
+
+}  // namespace
+
+std::vector<LayerTime> even_rank_loads(const mcore::Run& run, const std::vector<KindTime>& kinds,
+                                       const LayerTime& head) {
   const int64_t layers = num_layers(kinds);
   RC_CHECK(layers > 0);
   const auto l = static_cast<double>(layers);
@@ -72,50 +91,6 @@ std::vector<LayerTime> even_loads(const mcore::Run& run, const std::vector<KindT
     loads.push_back(load);
   }
   return loads;
-}
-
-const LayerTime& time_of(const std::vector<KindTime>& kinds, const mcore::LayerKind& kind) {
-  const auto found = std::find_if(kinds.begin(), kinds.end(),
-                                  [&](const KindTime& each) { return each.kind == kind; });
-  RC_CHECK(found != kinds.end());
-  return found->layer;
-}
-
-/// Of each decoder layer, as the run's setting says.
-std::vector<LayerTime> times_of_layers(const mcore::Run& run, const std::vector<KindTime>& kinds) {
-  std::vector<LayerTime> times(run.model.layers.size());
-  for (int64_t rank = 0; rank < run.parallel.pipeline; ++rank) {
-    for (int64_t chunk = 0; chunk < run.parallel.virtual_stages; ++chunk) {
-      const mcore::StageLayers stage = mcore::stage_layers(run, rank, chunk);
-      RC_CHECK(stage.first >= 0 && stage.first + stage.count <= std::ssize(times),
-               "layers {} to {} of {}", stage.first, stage.first + stage.count, times.size());
-      for (int64_t i = 0; i < stage.count; ++i) {
-        const bool replays = run.recompute.method != Method::kBlock || i < run.recompute.num_layers;
-        const int64_t at = stage.first + i;
-        times[at] = with_replay(time_of(kinds, run.model.layers[at]), replays ? 1 : 0);
-      }
-    }
-  }
-  return times;
-}
-
-/// Prediction depths stand on the last rank.
-LayerTime depths_load(const mcore::Run& run, const std::vector<KindTime>& kinds) {
-  LayerTime load;
-  if (run.model.mtp_layers == 0) return load;
-  for (const mcore::LayerKind& kind : depth_kinds(run.model)) {
-    load += static_cast<double>(run.model.mtp_layers) * time_of(kinds, kind);
-  }
-  return load;
-}
-
-}  // namespace
-
-std::vector<LayerTime> rank_loads(const mcore::Run& run, const std::vector<KindTime>& kinds,
-                                  const LayerTime& head) {
-  return run.parallel.layout.empty()
-             ? even_loads(run, kinds, head)
-             : rank_loads_of_layers(run, times_of_layers(run, kinds), kinds, head);
 }
 
 std::vector<LayerTime> rank_loads_of_layers(const mcore::Run& run,

@@ -143,21 +143,24 @@ LayerTime head_time(const mcore::Run& run, const Pricer& pricer) {
           .host_backward = units};
 }
 
-/// Of each decoder layer, where each has a recompute of its own.
-std::vector<LayerTime> planned_layers(const mcore::Run& run, const Pricer& pricer,
-                                      ReplayPolicy policy) {
+/// Of each decoder layer.
+std::vector<LayerTime> times_of_layers(const mcore::Run& run, const Pricer& pricer,
+                                       ReplayPolicy policy) {
   struct Known {
     mcore::LayerKind kind;
     mcore::Recompute recompute;
     LayerTime time;
   };
-  RC_CHECK(run.layer_recompute.size() == run.model.layers.size(), "{} layers, {} plans",
-           run.model.layers.size(), run.layer_recompute.size());
+  const std::vector<mcore::Recompute> recomputes =
+      run.layer_recompute.empty() ? mcore::layer_recompute_of(run, run.recompute)
+                                  : run.layer_recompute;
+  RC_CHECK(recomputes.size() == run.model.layers.size(), "{} layers, {} plans",
+           run.model.layers.size(), recomputes.size());
   std::vector<Known> known;
   std::vector<LayerTime> times;
   for (size_t i = 0; i < run.model.layers.size(); ++i) {
     const mcore::LayerKind& kind = run.model.layers[i];
-    const mcore::Recompute& recompute = run.layer_recompute[i];
+    const mcore::Recompute& recompute = recomputes[i];
     auto found = std::find_if(known.begin(), known.end(), [&](const Known& each) {
       return each.kind == kind && each.recompute == recompute;
     });
@@ -254,10 +257,10 @@ StepTime step_time(const mcore::Run& run, const DeviceProfile& device, const Ste
         {kind, count, layer_time(layer_ops(run, kind), model.pricer, selection, options.policy)});
   }
   time.head = head_time(run, model.pricer);
-  time.ranks = run.layer_recompute.empty()
-                   ? rank_loads(run, time.kinds, time.head)
-                   : rank_loads_of_layers(run, planned_layers(run, model.pricer, options.policy),
-                                          time.kinds, time.head);
+  const bool even = run.layer_recompute.empty() && run.parallel.layout.empty();
+  time.ranks = even ? even_rank_loads(run, time.kinds, time.head)
+                    : rank_loads_of_layers(run, times_of_layers(run, model.pricer, options.policy),
+                                           time.kinds, time.head);
   time.micro_batch = slowest(time.ranks, device, options.calibration);
   time.parts = step_parts(model, time.micro_batch.seconds());
   time.step_s = time.parts.sum();

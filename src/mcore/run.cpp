@@ -50,4 +50,22 @@ StageLayers stage_layers(const Run& run, int64_t rank, int64_t virtual_stage) {
   return stage;
 }
 
+std::vector<Recompute> layer_recompute_of(const Run& run, const Recompute& setting) {
+  if (setting.method != Recompute::Method::kBlock) {
+    return std::vector<Recompute>(run.model.layers.size(), setting);
+  }
+  std::vector<Recompute> layers(run.model.layers.size());
+  for (int64_t rank = 0; rank < run.parallel.pipeline; ++rank) {
+    for (int64_t chunk = 0; chunk < run.parallel.virtual_stages; ++chunk) {
+      const StageLayers stage = stage_layers(run, rank, chunk);
+      RC_CHECK(stage.first >= 0 && stage.first + stage.count <= std::ssize(layers),
+               "layers {} to {} of {}", stage.first, stage.first + stage.count, layers.size());
+      const int64_t num_whole = std::min(setting.num_layers, stage.count);
+      std::fill_n(layers.begin() + stage.first, num_whole,
+                  Recompute{.method = Recompute::Method::kUniform});
+    }
+  }
+  return layers;
+}
+
 }  // namespace refrain::mcore

@@ -183,4 +183,8 @@ struct StageLayers {
 };
 StageLayers stage_layers(const Run& run, int64_t rank, int64_t virtual_stage);
 
+/// What `setting`, as the whole run's, comes to for each decoder layer: under kBlock the first
+/// layers of each chunk are recomputed whole, each alone.
+std::vector<Recompute> layer_recompute_of(const Run& run, const Recompute& setting);
+
 }  // namespace refrain::mcore

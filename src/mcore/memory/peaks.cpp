@@ -23,12 +23,4 @@ RankPeak rank_peak(const Run& run, int64_t rank, const allocator::Settings& sett
           .accounts = std::move(result.at_peak)};
 }
 
-std::vector<RankPeak> rank_peaks(const Run& run, const allocator::Settings& settings) {
-  std::vector<RankPeak> peaks;
-  for (int64_t rank = 0; rank < run.parallel.pipeline; ++rank) {
-    peaks.push_back(rank_peak(run, rank, settings));
-  }
-  return peaks;
-}
-
 }  // namespace refrain::mcore::memory

@@ -27,7 +27,4 @@ struct RankPeak {
 RankPeak rank_peak(const Run& run, int64_t rank, const allocator::Settings& settings = {},
                    int num_steps = 2);
 
-/// All pipeline ranks, in order, over two steps.
-std::vector<RankPeak> rank_peaks(const Run& run, const allocator::Settings& settings = {});
-
 }  // namespace refrain::mcore::memory

@@ -13,8 +13,11 @@ namespace refrain::mcore::memory {
 namespace {
 
 TEST(Peaks, AreGivenForEveryRankWithWhereAndOfWhat) {
-  const std::vector<RankPeak> peaks = rank_peaks(pipeline_example(4, 1));
-  ASSERT_EQ(peaks.size(), 4u);
+  std::vector<RankPeak> peaks;
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    peaks.push_back(rank_peak(pipeline_example(4, 1), rank));
+    ASSERT_EQ(peaks.back().rank, rank);
+  }
   EXPECT_EQ(peaks.front().where, "step 2: backward, chunk 0");
   EXPECT_EQ(peaks.back().where, "step 2: loss head, forward");
   for (const RankPeak& peak : peaks) {

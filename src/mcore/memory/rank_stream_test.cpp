@@ -24,27 +24,9 @@ mcore::Run with_recompute(mcore::Run run, Recompute recompute) {
   return run;
 }
 
-mcore::Run mixture_example() {
-  mcore::Run run = gpt_example();
-  run.model.gated = run.model.rms_norm = true;
-  run.model.linear_bias = run.model.tied_embeddings = false;
-  run.model.positions = Model::Positions::kRope;
-  run.model.attention = {.num_heads = 8,
-                         .qk_norm = true,
-                         .q_lora_rank = 96,
-                         .kv_lora_rank = 64,
-                         .qk_nope_dim = 32,
-                         .qk_rope_dim = 16,
-                         .v_dim = 32};
-  run.model.experts = {.num_experts = 8,
-                       .topk = 2,
-                       .ffn = 512,
-                       .shared_ffn = 512,
-                       .grouped_gemm = true,
-                       .dispatcher = "alltoall"};
-  for (LayerKind& kind : run.model.layers) {
-    kind = {.mixer = Mixer::kLatentAttention, .feed_forward = FeedForward::kExperts};
-  }
+/// With a prediction depth, over tensor and expert ranks.
+mcore::Run spread_mixture_example() {
+  mcore::Run run = mixture_example(512);
   run.model.mtp_layers = 1;
   run.parallel.tensor = run.parallel.expert = 2;
   run.parallel.sequence = true;
@@ -84,7 +66,7 @@ std::map<std::string, mcore::Run> examples() {
   std::map<std::string, mcore::Run> runs = {{"dense", gpt_example()},
                                             {"pipeline", pipeline_example(4, 1)},
                                             {"interleaved", pipeline_example(2, 3)},
-                                            {"mixture", mixture_example()},
+                                            {"mixture", spread_mixture_example()},
                                             {"hybrid", hybrid_example()},
                                             {"t5", t5_example()}};
   runs["local"] = gpt_example();
@@ -96,21 +78,21 @@ std::map<std::string, mcore::Run> examples() {
   runs["flash"].model.positions = Model::Positions::kRope;
   runs["fp8"] = gpt_example();
   runs["fp8"].numerics.gemms = LowPrecision::kFp8Delayed;
-  runs["mxfp8"] = mixture_example();
+  runs["mxfp8"] = spread_mixture_example();
   runs["mxfp8"].numerics.gemms = LowPrecision::kMxfp8;
   runs["mxfp8"].numerics.low_precision_params = true;
   runs["sharded"] = gpt_example();
   runs["sharded"].optimizer.fsdp = true;
   runs["layers offloaded"] = gpt_example();
   runs["layers offloaded"].offload.num_layers = 8;
-  runs["modules offloaded"] = mixture_example();
+  runs["modules offloaded"] = spread_mixture_example();
   runs["modules offloaded"].offload.modules = {"core_attn", "attn_proj", "expert_fc1", "moe_act",
                                                "attn_norm", "mlp_norm",  "qkv_linear"};
   runs["modules offloaded"].recompute = {.method = Recompute::Method::kSelective,
                                          .labels = {"layernorm", "mla_up_proj", "moe_act"}};
   runs["deferred"] = pipeline_example(2, 1);
   runs["deferred"].place.deferred_head_gradients = 2;
-  runs["overlapped experts"] = mixture_example();
+  runs["overlapped experts"] = spread_mixture_example();
   runs["overlapped experts"].parallel.pipeline = 2;
   runs["overlapped experts"].parallel.virtual_stages = 2;
   runs["overlapped experts"].place.ep_overlap = true;
@@ -199,7 +181,7 @@ TEST(RankStream, MoreRecomputeNeverRaisesThePeak) {
 }
 
 TEST(RankStream, EachMixtureLabelFreesWhatItNames) {
-  const mcore::Run run = mixture_example();
+  const mcore::Run run = spread_mixture_example();
   const Bytes none = peak(run, 0);
   for (const char* label :
        {"layernorm", "mla_up_proj", "moe_act", "shared_experts", "moe", "core_attn"}) {
@@ -262,7 +244,7 @@ TEST(RankStream, AnEarlierLoadedOptimizerIsThereFromTheStart) {
 }
 
 TEST(RankStream, ABusierExpertRankHoldsMore) {
-  const mcore::Run run = mixture_example();
+  const mcore::Run run = spread_mixture_example();
   const auto with_load = [&](double load) {
     return allocator::replay(rank_stream(run, 0, 1, {.expert_load = load}), {}).allocated.bytes;
   };
@@ -290,7 +272,7 @@ TEST(LayerRecompute, OfLayersThatAreAllAlikeIsTheRunsSetting) {
   const Recompute mlp = {.method = Recompute::Method::kSelective,
                          .labels = {"mlp", "moe_act", "core_attn"}};
   const Recompute whole = {.method = Recompute::Method::kUniform};
-  for (const mcore::Run& base : {pipeline_example(2, 3), mixture_example()}) {
+  for (const mcore::Run& base : {pipeline_example(2, 3), spread_mixture_example()}) {
     for (const Recompute& setting : {Recompute{}, mlp, whole}) {
       mcore::Run planned = with_recompute(base, setting);  // prediction depths follow the run
       planned.layer_recompute.assign(base.model.layers.size(), setting);

@@ -62,17 +62,24 @@ PredictedSetting cheapest_that_fits(const mcore::Run& run, const cost::DevicePro
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.step_s < b.step_s; });
+  const auto find_known = [&](const Candidate& candidate) -> const PredictedSetting* {
+    const auto found = std::find_if(known.begin(), known.end(), [&](const PredictedSetting& each) {
+      return each.recompute == candidate.recompute;
+    });
+    return found == known.end() ? nullptr : &*found;
+  };
   const auto predicted = [&](const Candidate& candidate) -> PredictedSetting {
-    for (const PredictedSetting& each : known) {
-      if (each.recompute == candidate.recompute) return each;
-    }
+    if (const PredictedSetting* there = find_known(candidate)) return *there;
     return {candidate.recompute,
             predict(with(run, candidate.recompute), device, budget, calibration)};
   };
   int64_t tight_rank = 0;
   for (Candidate& candidate : candidates) {
     // Most settings fail, and most on the same rank: the others need no prediction then.
-    const RankBytes tight = predict_rank(with(run, candidate.recompute), tight_rank, budget);
+    const PredictedSetting* there = find_known(candidate);
+    const RankBytes tight = there != nullptr
+                                ? there->prediction.ranks.at(tight_rank)
+                                : predict_rank(with(run, candidate.recompute), tight_rank, budget);
     candidate.at_least = tight.allocated;
     if (tight.verdict != Verdict::kFits) continue;
     PredictedSetting whole = predicted(candidate);

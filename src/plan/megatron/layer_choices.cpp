@@ -76,21 +76,4 @@ KindChoices layer_choices(const mcore::Run& run, const cost::DeviceProfile& devi
   return result;
 }
 
-std::vector<mcore::Recompute> layer_recompute_of(const mcore::Run& run,
-                                                 const mcore::Recompute& setting) {
-  const mcore::Recompute whole = {.method = Method::kUniform};
-  std::vector<mcore::Recompute> layers(run.model.layers.size(), setting);
-  if (setting.method == Method::kUniform) layers.assign(layers.size(), whole);
-  if (setting.method != Method::kBlock) return layers;
-  layers.assign(layers.size(), {});
-  for (int64_t rank = 0; rank < run.parallel.pipeline; ++rank) {
-    for (int64_t chunk = 0; chunk < run.parallel.virtual_stages; ++chunk) {
-      const mcore::StageLayers stage = mcore::stage_layers(run, rank, chunk);
-      const int64_t num_whole = std::min(setting.num_layers, stage.count);
-      std::fill_n(layers.begin() + stage.first, num_whole, whole);
-    }
-  }
-  return layers;
-}
-
 }  // namespace refrain::plan

@@ -29,8 +29,4 @@ struct KindChoices {
 KindChoices layer_choices(const mcore::Run& run, const cost::DeviceProfile& device,
                           const mcore::LayerKind& kind);
 
-/// What each decoder layer does under a setting that is the run's as a whole.
-std::vector<mcore::Recompute> layer_recompute_of(const mcore::Run& run,
-                                                 const mcore::Recompute& setting);
-
 }  // namespace refrain::plan

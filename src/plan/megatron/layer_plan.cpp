@@ -43,7 +43,7 @@ class Planning {
     for (int64_t rank = 0; rank < run.parallel.pipeline; ++rank) {
       ranks_.emplace_back(run, rank, kinds_, time.ranks[rank], device, calibration);
     }
-    plan_.layers = layer_recompute_of(run, chosen.recompute);
+    plan_.layers = mcore::layer_recompute_of(run, chosen.recompute);
     plan_.depths = chosen.recompute;
     plan_.prediction = chosen.prediction;
     of_setting_ = step_time(plan_.layers);

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "plan/megatron/layer_choices.h"
 #include "plan/megatron/llama3_70b.h"
 
 namespace refrain::plan {
@@ -52,12 +51,12 @@ TEST(LayerPlan, IsNotThereWhereStaticStateAloneIsTooMuch) {
 
 TEST(LayerRecompute, OfASettingSaysWhatItDoesToEachLayer) {
   const mcore::Run run = llama3_70b();  // chunks of four layers
-  const auto block = layer_recompute_of(run, {.method = Method::kBlock, .num_layers = 3});
+  const auto block = mcore::layer_recompute_of(run, {.method = Method::kBlock, .num_layers = 3});
   for (size_t i = 0; i < block.size(); ++i) {
     EXPECT_EQ(block[i].method, i % 4 < 3 ? Method::kUniform : Method::kNone) << i;
   }
   const mcore::Recompute mlp = {.method = Method::kSelective, .labels = {"mlp"}};
-  EXPECT_EQ(layer_recompute_of(run, mlp), std::vector<mcore::Recompute>(80, mlp));
+  EXPECT_EQ(mcore::layer_recompute_of(run, mlp), std::vector<mcore::Recompute>(80, mlp));
 }
 
 }  // namespace

@@ -21,27 +21,6 @@ int64_t all_elements(const mcore::Run& run) {
   return elements;
 }
 
-/// Rows of experts, latent attention, shared experts and a multi-token depth.
-mcore::Run mixture_example() {
-  mcore::Run run = gpt_example();
-  run.model.rms_norm = run.model.gated = true;
-  run.model.linear_bias = run.model.tied_embeddings = false;
-  run.model.positions = Model::Positions::kRope;
-  run.model.attention = {.num_heads = 8,
-                         .qk_norm = true,
-                         .q_lora_rank = 96,
-                         .kv_lora_rank = 64,
-                         .qk_nope_dim = 32,
-                         .qk_rope_dim = 16,
-                         .v_dim = 32};
-  run.model.experts = {
-      .num_experts = 8, .topk = 2, .ffn = 256, .shared_ffn = 512, .grouped_gemm = true};
-  for (LayerKind& kind : run.model.layers) {
-    kind = {.mixer = Mixer::kLatentAttention, .feed_forward = FeedForward::kExperts};
-  }
-  return run;
-}
-
 TEST(Parameters, OfTheExampleAreThoseOfItsPaperArithmetic) {
   EXPECT_EQ(all_elements(gpt_example()), 64'109'568);
 }
@@ -85,7 +64,7 @@ TEST(Parameters, TensorParallelDividesWeightsButNotNorms) {
 }
 
 TEST(Parameters, ExpertParallelRanksHoldTheirExpertsInABufferApart) {
-  mcore::Run run = mixture_example();
+  mcore::Run run = mixture_example(256);
   const auto expert_elements = [&] {
     int64_t elements = 0;
     for (const Parameter& parameter : layer_parameters(run, run.model.layers.front())) {
@@ -99,7 +78,7 @@ TEST(Parameters, ExpertParallelRanksHoldTheirExpertsInABufferApart) {
 }
 
 TEST(Parameters, OfLatentAttentionAndSharedExpertsAddUp) {
-  const mcore::Run run = mixture_example();
+  const mcore::Run run = mixture_example(256);
   const int64_t attention =
       512 + 8 * 32 * 512 + 512 * 96 + 96 + 96 * 8 * 48 + 512 * 80 + 64 + 64 * 8 * 64;
   const int64_t experts = 512 + 8 * 512 + 8 * 3 * 256 * 512 + 3 * 512 * 512;
@@ -107,7 +86,7 @@ TEST(Parameters, OfLatentAttentionAndSharedExpertsAddUp) {
 }
 
 TEST(Parameters, AMultiTokenDepthIsALayerAProjectionAndThreeNorms) {
-  mcore::Run run = mixture_example();
+  mcore::Run run = mixture_example(256);
   const int64_t without = all_elements(run);
   run.model.mtp_layers = 1;
   const int64_t layer = num_elements(layer_parameters(run, run.model.layers.back()));

@@ -22,7 +22,32 @@ inline Run gpt_example() {
   return run;
 }
 
-/// The same over pipeline ranks, each with the chunks of `virtual_stages`.
+/// The same with experts that wide, shared ones, and latent attention.
+inline Run mixture_example(int64_t expert_ffn) {
+  Run run = gpt_example();
+  run.model.gated = run.model.rms_norm = true;
+  run.model.linear_bias = run.model.tied_embeddings = false;
+  run.model.positions = Model::Positions::kRope;
+  run.model.attention = {.num_heads = 8,
+                         .qk_norm = true,
+                         .q_lora_rank = 96,
+                         .kv_lora_rank = 64,
+                         .qk_nope_dim = 32,
+                         .qk_rope_dim = 16,
+                         .v_dim = 32};
+  run.model.experts = {.num_experts = 8,
+                       .topk = 2,
+                       .ffn = expert_ffn,
+                       .shared_ffn = 512,
+                       .grouped_gemm = true,
+                       .dispatcher = "alltoall"};
+  for (LayerKind& kind : run.model.layers) {
+    kind = {.mixer = Mixer::kLatentAttention, .feed_forward = FeedForward::kExperts};
+  }
+  return run;
+}
+
+/// The plain one over pipeline ranks, each with the chunks of `virtual_stages`.
 inline Run pipeline_example(int64_t ranks, int64_t virtual_stages) {
   Run run = gpt_example();
   run.parallel.pipeline = ranks;
