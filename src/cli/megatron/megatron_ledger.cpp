@@ -78,11 +78,10 @@ int megatron_ledger(const std::vector<std::string>& arguments) {
   MegatronLedgerOptions& options = *parsed.options.value;
   tell(parsed.options.findings);
   options.run.recompute = options.setting.value_or(mcore::Recompute{});
-  std::vector<RankBytes> ranks;
-  for (int64_t rank = 0; rank < options.run.parallel.pipeline; ++rank) {
-    if (options.rank.value_or(rank) != rank) continue;
-    ranks.push_back(plan::predict_rank(options.run, rank, options.bytes_allowed()));
-  }
+  const Bytes budget = options.bytes_allowed();
+  const std::vector<RankBytes> ranks =
+      options.rank ? std::vector{plan::predict_rank(options.run, *options.rank, budget)}
+                   : plan::predict(options.run, options.device, budget).ranks;
   print(options.json ? to_json(options, ranks) : to_text(options, ranks));
   return kExitOk;
 }
